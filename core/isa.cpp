@@ -1,0 +1,74 @@
+#include "tessera/core/isa.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "tessera/core/device.h"
+#include "tessera/core/error.h"
+
+namespace tessera {
+
+const char* name(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
+
+const char* name(Isa isa) {
+  switch (isa) {
+    case Isa::baseline: return "baseline";
+    case Isa::avx2: return "avx2";
+    case Isa::avx512: return "avx512";
+  }
+  return "?";
+}
+
+bool is_supported(Isa isa) {
+#if defined(__x86_64__)
+  switch (isa) {
+    case Isa::baseline: return true;
+    case Isa::avx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    case Isa::avx512:
+      return is_supported(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  }
+  return false;
+#else
+  return isa == Isa::baseline;
+#endif
+}
+
+Isa parse_isa(const char* text) {
+  std::string known;
+  for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    if (!is_supported(isa)) continue;
+    if (std::strcmp(text, name(isa)) == 0) return isa;
+    known += std::string(known.empty() ? "" : ", ") + name(isa);
+  }
+  fail("TESSERA_ISA is '{}' but this CPU has: {}", text, known);
+}
+
+namespace {
+
+Isa initial_isa() {
+  if (const char* wanted = std::getenv("TESSERA_ISA"); wanted != nullptr && *wanted != '\0') return parse_isa(wanted);
+  for (Isa isa : {Isa::avx512, Isa::avx2})
+    if (is_supported(isa)) return isa;
+  return Isa::baseline;
+}
+
+std::atomic<int> forced{-1};
+
+}  // namespace
+
+Isa active_isa() {
+  if (const int isa = forced.load(std::memory_order_relaxed); isa >= 0) return Isa(isa);
+  static const Isa chosen = initial_isa();
+  return chosen;
+}
+
+void set_isa(Isa isa) {
+  check(is_supported(isa), "set_isa: this CPU lacks {}", name(isa));
+  forced.store(int(isa), std::memory_order_relaxed);
+}
+
+}  // namespace tessera

@@ -1,0 +1,106 @@
+#include "tessera/core/ops/create.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "tessera/core/autograd.h"
+#include "tessera/core/parallel.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kGrain = 1 << 16;
+
+template <class To, class From>
+To convert(From value) {
+  if constexpr (std::is_same_v<To, From>)
+    return value;
+  else if constexpr (sizeof(From) == 2)
+    return convert<To>(float(value));
+  else
+    return To(value);
+}
+
+Tensor cast_elements(const Tensor& x, DType dtype) {
+  Tensor out = Tensor::empty(x.shape(), dtype, x.device());
+  with_any(x.dtype(), [&]<class From>() {
+    with_any(dtype, [&]<class To>() {
+      const From* from = x.data<From>();
+      To* to = out.mutable_data<To>();
+      parallel_for(x.numel(), kGrain, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          if constexpr (sizeof(To) == 2 && !std::is_same_v<To, From>)
+            to[i] = To(convert<float>(from[i]));
+          else
+            to[i] = convert<To>(from[i]);
+        }
+      });
+    });
+  });
+  return out;
+}
+
+}  // namespace
+
+Tensor full(const Shape& shape, double value, DType dtype, Device device) {
+  Tensor out = Tensor::empty(shape, dtype, device);
+  with_any(dtype, [&]<class T>() {
+    T* y = out.mutable_data<T>();
+    T filled;
+    if constexpr (sizeof(T) == 2)
+      filled = T(float(value));
+    else
+      filled = T(value);
+    parallel_for(out.numel(), kGrain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = filled;
+    });
+  });
+  return out;
+}
+
+Tensor zeros(const Shape& shape, DType dtype, Device device) { return full(shape, 0, dtype, device); }
+Tensor ones(const Shape& shape, DType dtype, Device device) { return full(shape, 1, dtype, device); }
+
+Tensor uniform(const Shape& shape, double low, double high, Generator& generator, DType dtype) {
+  Tensor out = Tensor::empty(shape, dtype);
+  const Philox random = generator.next();
+  with_float(dtype, "uniform", [&]<class T>() {
+    T* y = out.mutable_data<T>();
+    parallel_for(out.numel(), 4096, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = T(low + (high - low) * double(Philox::unit(random.word(uint64_t(i)))));
+    });
+  });
+  return out;
+}
+
+Tensor normal(const Shape& shape, Generator& generator, DType dtype) {
+  Tensor out = Tensor::empty(shape, dtype);
+  const Philox random = generator.next();
+  with_float(dtype, "normal", [&]<class T>() {
+    T* y = out.mutable_data<T>();
+    parallel_for(out.numel(), 4096, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Philox::Draw draw = random(uint64_t(i));
+        const double u = (double(draw.bits[0]) + 1) * 0x1p-32, v = double(draw.bits[1]) * 0x1p-32;
+        y[i] = T(std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v));
+      }
+    });
+  });
+  return out;
+}
+
+Tensor clone(const Tensor& x) {
+  Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device());
+  if (x.numel() > 0) std::memcpy(out.mutable_raw(), x.raw(), size_t(x.numel()) * size_of(x.dtype()));
+  return out;
+}
+
+Tensor cast(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Tensor out = cast_elements(x, dtype);
+  if (is_floating(x.dtype()) && is_floating(dtype))
+    record("cast", out, {x}, [from = x.dtype()](const Tensor& grad, Gradients& into) { into.add(0, cast(grad, from)); });
+  return out;
+}
+
+}  // namespace tessera

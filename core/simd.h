@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tessera/core/isa.h"
+
+/// Short vectors for CPU kernel files, which the build compiles once per instruction set with TESSERA_TARGET_ISA set to
+/// its name. Vectors are the compiler's own (GCC and clang vector extension), so + - * / < and ?: work on them.
+/// Everything is in a namespace of the instruction set: no inline function of one set can stand in for another's.
+#ifndef TESSERA_TARGET_ISA
+#error "core/simd.h is for *_cpu.cpp files only"
+#endif
+
+#define TESSERA_INLINE [[gnu::always_inline]] inline
+
+namespace tessera {
+
+inline constexpr Isa kIsa = Isa::TESSERA_TARGET_ISA;
+
+namespace simd {
+inline namespace TESSERA_TARGET_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+
+/// Vector registers of the instruction set.
+inline constexpr int kRegisters = kVectorBytes == 64 ? 32 : 16;
+
+template <class T, int N>
+struct VecOf {
+  typedef T type __attribute__((vector_size(N * sizeof(T))));
+  typedef T unaligned __attribute__((vector_size(N * sizeof(T)), aligned(alignof(T)), may_alias));
+};
+
+/// N lanes of T.
+template <class T, int N>
+using Vec = typename VecOf<T, N>::type;
+
+/// Lanes of T in a full register.
+template <class T>
+inline constexpr int kLanes = kVectorBytes / int(sizeof(T));
+
+template <int N, class T>
+TESSERA_INLINE Vec<T, N> load(const T* p) {
+  return *reinterpret_cast<const typename VecOf<T, N>::unaligned*>(p);
+}
+template <int N, class T>
+TESSERA_INLINE void store(T* p, Vec<T, N> v) {
+  *reinterpret_cast<typename VecOf<T, N>::unaligned*>(p) = v;
+}
+template <int N, class T>
+TESSERA_INLINE Vec<T, N> splat(T x) {
+  return x - Vec<T, N>{};
+}
+
+/// e^x for float, within 2 ulp; 0 below -87.34 (no subnormal results), inf above 88.72, NaN for NaN. Branch-free, so that
+/// loops over it vectorise. Cephes' range reduction by ln 2 and a degree-5 polynomial.
+TESSERA_INLINE float exp(float x) {
+  const float clamped = x > 88.7228f ? 88.7228f : x < -87.3365f ? -87.3365f : x;
+  const float k = __builtin_floorf(clamped * 1.44269504f + 0.5f);
+  const float r = clamped - k * 0.693359375f + k * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  // 2^k in two halves: k = 128 is possible, whose float exponent is not.
+  const int32_t n = int32_t(k == k ? k : 0.0f), half = n >> 1;
+  const float y = p * __builtin_bit_cast(float, (half + 127) << 23) * __builtin_bit_cast(float, (n - half + 127) << 23);
+  return x != x ? x : x > 88.7228f ? __builtin_inff() : x < -87.3365f ? 0.0f : y;
+}
+
+/// ln x for positive normal float, within 2 ulp. Cephes' polynomial on [sqrt(1/2), sqrt(2)).
+TESSERA_INLINE float log(float x) {
+  const int32_t bits = __builtin_bit_cast(int32_t, x);
+  int32_t e = (bits >> 23) - 126;
+  float m = __builtin_bit_cast(float, (bits & 0x007fffff) | 0x3f000000);  // [0.5, 1)
+  const bool low = m < 0.70710678f;
+  e -= low ? 1 : 0;
+  m = (low ? m + m : m) - 1.0f;
+  const float z = m * m;
+  float p = 7.0376836292e-2f;
+  p = p * m - 1.1514610310e-1f;
+  p = p * m + 1.1676998740e-1f;
+  p = p * m - 1.2420140846e-1f;
+  p = p * m + 1.4249322787e-1f;
+  p = p * m - 1.6668057665e-1f;
+  p = p * m + 2.0000714765e-1f;
+  p = p * m - 2.4999993993e-1f;
+  p = p * m + 3.3333331174e-1f;
+  const float k = float(e);
+  return k * 0.693359375f + (m + (p * m * z - 0.5f * z - k * 2.12194440e-4f));
+}
+
+TESSERA_INLINE double exp(double x) { return __builtin_exp(x); }
+TESSERA_INLINE double log(double x) { return __builtin_log(x); }
+
+}  // namespace TESSERA_TARGET_ISA
+}  // namespace simd
+}  // namespace tessera
