@@ -174,9 +174,14 @@ void Gradients::add(int i, Tensor grad) {
     walk_->give(input.node, std::move(grad));
     return;
   }
+  // What a leaf keeps is its own: the seed, or another leaf's gradient, may be the same array (add gives one to both).
   Tensor& sum = input.leaf->grad;
-  if (!sum.defined() && TensorState::shared(grad).use_count() > 1) grad = grad.detach();
-  accumulate(sum, grad);
+  if (sum.defined())
+    accumulate(sum, grad);
+  else if (TensorState::shared(grad).use_count() > 1 || TensorState::of(grad)->storage.use_count() > 1)
+    sum = clone(grad);
+  else
+    sum = std::move(grad);
   TensorState::of(sum)->from_gradient = true;
 }
 
@@ -192,7 +197,10 @@ void backward(const Tensor& loss, const Tensor& seed, BackwardOptions options) {
   const Tensor first = seed.defined() ? seed.detach() : full(loss.shape(), 1, loss.dtype());
   TensorState& state = *TensorState::of(loss);
   if (state.node == nullptr) {  // the loss is itself a leaf
-    accumulate(state.grad, first);
+    if (state.grad.defined())
+      accumulate(state.grad, first);
+    else
+      state.grad = clone(first);
     TensorState::of(state.grad)->from_gradient = true;
     return;
   }
