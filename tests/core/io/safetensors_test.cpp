@@ -19,7 +19,7 @@ class SafeTensorsFile : public testing::Test {
     std::string content(8, '\0');
     const uint64_t size = header.size();
     std::memcpy(content.data(), &size, 8);
-    write_atomically(path_, content + header + std::string(data_bytes, '\1'));
+    put(path_, content + header + std::string(data_bytes, '\1'));
   }
   std::string error() {
     const std::string text = error_of<IoError>([&] { load_safetensors(path_); });
