@@ -1,5 +1,5 @@
-# `cmake --install`: the library, its headers under include/tessera/<room>/, the programs, and the package that
-# find_package(tessera) reads. Headers that only kernels include (*_kernels.h, simd.h) stay at home.
+# `cmake --install`: the library, its headers under include/tessera/<room>/, and the package that find_package(tessera)
+# reads; apps/ adds the programs. Headers that only kernels include (*_kernels.h, simd.h) stay at home.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
@@ -12,16 +12,6 @@ foreach(room IN LISTS TESSERA_ROOMS)
       FILES_MATCHING PATTERN "*.h" PATTERN "*_kernels.h" EXCLUDE PATTERN "simd.h" EXCLUDE)
   endif()
 endforeach()
-
-if(TESSERA_APPS AND IS_DIRECTORY ${PROJECT_SOURCE_DIR}/apps)
-  get_property(programs DIRECTORY apps PROPERTY BUILDSYSTEM_TARGETS)
-  foreach(program IN LISTS programs)
-    get_target_property(type ${program} TYPE)
-    if(type STREQUAL "EXECUTABLE")
-      install(TARGETS ${program})
-    endif()
-  endforeach()
-endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tesseraConfig.cmake.in
   ${PROJECT_BINARY_DIR}/tesseraConfig.cmake INSTALL_DESTINATION ${package_dir})
