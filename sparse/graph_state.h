@@ -47,6 +47,7 @@ struct GraphState {
   Tensor rowptr, col, edge_id;
   Once<Tensor> in_degree;
   Once<Schedule> schedule;
+  Once<std::shared_ptr<const void>> gcn_norm;  // the GcnNorm of the default options
 
   GraphState* other = nullptr;     // the reverse direction
   std::atomic<bool> built{false};  // whether the arrays are there; the reverse direction's are made on demand
@@ -55,6 +56,7 @@ struct GraphState {
   /// A graph of checked arrays: rowptr i64 (num_dst + 1), col i32 (E), edge_id i64 (E) or undefined.
   static Graph make(int64_t num_src, int64_t num_dst, Tensor rowptr, Tensor col, Tensor edge_id);
   static const Schedule& schedule_of(const Graph& graph);
+  static GraphState& of(const Graph& graph) { return *graph.state_; }
 };
 
 }  // namespace tessera

@@ -7,14 +7,14 @@ namespace tessera {
 
 struct GcnConvOptions {
   bool add_self_loops = true;  ///< existing loops keep their weight, missing ones get 1
-  bool normalize = true;       ///< by 1 / sqrt(degree) on both sides; false: the graph as it is
+  bool normalize = true;       ///< by 1 / sqrt(degree) on both sides; false: the graph and its weights as they are
   bool bias = true;
 };
 
 /// Graph convolution (Kipf and Welling, 2017): D^-1/2 (A + I) D^-1/2 X W^T + b, with D the weighted in-degrees of A + I.
-/// x (N, in) dense or sparse, out (N, out); edge_weight (E), by edge id, without a gradient.
+/// x (N, in) dense or sparse, out (N, out); edge_weight (E), by edge id. Gradients: x, weight, bias, edge_weight.
 /// State and initial values are torch_geometric.nn.GCNConv's: `lin.weight` (out, in) by glorot, `bias` (out) zeros.
-/// A X is formed first when in < out, X W^T otherwise. The normalisation of an unweighted graph is cached on the graph.
+/// The narrower side is aggregated: (A X) W^T when in < out, A (X W^T) otherwise; the same up to rounding.
 /// Errors: InvalidArgument for shapes; a negative degree, naming node and degree.
 struct GcnConv {
   Linear lin;
