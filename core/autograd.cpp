@@ -37,8 +37,13 @@ namespace {
 thread_local bool recording = true;
 std::atomic<uint64_t> next_number{1};
 
-/// Nodes whose release is due. A chain of nodes would otherwise be destroyed recursively, one stack frame per op.
-thread_local std::vector<std::shared_ptr<Node>>* releasing = nullptr;
+/// What a node held when it died. A chain of nodes, through inputs or through what closures captured, would otherwise be
+/// destroyed recursively, one stack frame per op.
+struct Release {
+  std::vector<std::shared_ptr<Node>> nodes;
+  std::vector<Backward> closures;
+};
+thread_local Release* releasing = nullptr;
 
 bool participates(const Tensor& tensor) { return tensor.defined() && TensorState::of(tensor)->requires_grad; }
 
@@ -58,15 +63,21 @@ void accumulate(Tensor& sum, const Tensor& grad) {
 }  // namespace
 
 Node::~Node() {
-  std::vector<std::shared_ptr<Node>> due;
-  std::vector<std::shared_ptr<Node>>* list = releasing != nullptr ? releasing : &due;
+  const bool outermost = releasing == nullptr;
+  Release own;
+  if (outermost) releasing = &own;
   for (Input& input : inputs)
-    if (input.node != nullptr) list->push_back(std::move(input.node));
-  if (list != &due) return;
-  releasing = &due;
-  while (!due.empty()) {
-    const std::shared_ptr<Node> node = std::move(due.back());
-    due.pop_back();
+    if (input.node != nullptr) releasing->nodes.push_back(std::move(input.node));
+  if (closure != nullptr) releasing->closures.push_back(std::move(closure));
+  if (!outermost) return;
+  while (!own.nodes.empty() || !own.closures.empty()) {
+    if (!own.closures.empty()) {
+      const Backward captured = std::move(own.closures.back());
+      own.closures.pop_back();
+    } else {
+      const std::shared_ptr<Node> node = std::move(own.nodes.back());
+      own.nodes.pop_back();
+    }
   }
   releasing = nullptr;
 }

@@ -5,6 +5,7 @@
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/parallel.h"
+#include "tessera/core/tensor_state.h"
 
 namespace tessera {
 namespace {
@@ -92,6 +93,7 @@ Tensor normal(const Shape& shape, Generator& generator, DType dtype) {
 Tensor clone(const Tensor& x) {
   Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device());
   if (x.numel() > 0) std::memcpy(out.mutable_raw(), x.raw(), size_t(x.numel()) * size_of(x.dtype()));
+  TensorState::of(out)->from_gradient = TensorState::of(x)->from_gradient;
   return out;
 }
 
