@@ -52,7 +52,10 @@ Array gcn_reference(const EdgeList& list, const Array& x, const Array& weight, c
 }
 
 void verify_gcn(const EdgeList& list, int64_t in, int64_t out, bool weighted) {
-  std::vector<Input> inputs = {real({list.num_nodes, in}), real({out, in}), real({out})};
+  // Transforming first keeps x and the weight; aggregating first keeps A x in place of x.
+  Input x = real({list.num_nodes, in});
+  if (in >= out) x.saved();
+  std::vector<Input> inputs = {x, real({out, in}).saved(), real({out})};
   if (weighted) inputs.push_back(real({list.num_edges()}, 0.25, 2));
   verify({.name = "gcn_conv " + list.name + " " + std::to_string(in) + " to " + std::to_string(out),
           .inputs = inputs,
@@ -109,7 +112,7 @@ TEST(GcnConv, Errors) {
       {[&] { conv(zeros({5, 3}), graph); }, "InvalidArgument: gcn_conv: x has 5 rows but the graph has 2 nodes"},
       {[&] { conv(zeros({2, 4}), graph); }, "InvalidArgument: linear: x has shape [2, 4] but needs to be [N, 3]"},
       {[&] { conv(zeros({2, 3}), graph, Tensor::from<float>({-2}, {1})); },
-       "InvalidArgument: gcn_norm: node 1 has degree -1 but needs a degree of 0 or more"},
+       "InvalidArgument: gcn_norm: node 1 has degree -1 but needs at least 0 for its square root"},
   });
 }
 
