@@ -174,6 +174,7 @@ class Checker {
     std::map<Isa, Result> first;
     for (const int n : {1, 2, 3}) {
       set_threads(n);
+      where_ = to_text(dtype);
       prove_threads(n);
       for (const Isa isa : isas()) {
         set_isa(isa);
