@@ -2,6 +2,10 @@
 
 #include <cstdint>
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include "tessera/core/isa.h"
 
 /// Short vectors for CPU kernel files, which the build compiles once per instruction set with TESSERA_TARGET_ISA set to
@@ -56,6 +60,30 @@ TESSERA_INLINE void store(T* p, Vec<T, N> v) {
 template <int N, class T>
 TESSERA_INLINE Vec<T, N> splat(T x) {
   return x - Vec<T, N>{};
+}
+
+/// 0, 1, 2, ...
+template <class T, int N>
+TESSERA_INLINE Vec<T, N> iota() {
+  T values[N];
+  for (int i = 0; i < N; ++i) values[i] = T(i);
+  return load<N>(values);
+}
+
+/// Product of the lower 32 bits of each 64-bit lane (the compilers do not find the instruction by themselves).
+TESSERA_INLINE Vec<uint64_t, kLanes<uint64_t>> multiply_low32(Vec<uint64_t, kLanes<uint64_t>> a,
+                                                               Vec<uint64_t, kLanes<uint64_t>> b) {
+  using V = Vec<uint64_t, kLanes<uint64_t>>;
+#if defined(__AVX512F__)
+  return (V)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+  return (V)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+  return (V)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#else
+  constexpr uint64_t kLow = 0xffffffffu;
+  return (a & kLow) * (b & kLow);
+#endif
 }
 
 /// e^x for float, within 2 ulp; 0 below -87.34 (no subnormal results), inf above 88.72, NaN for NaN. Branch-free, so that

@@ -40,9 +40,9 @@ class Graph {
   /// Edge id of each entry of col: i64 (E); undefined when it is the entry's own position.
   const Tensor& edge_id() const;
 
-  /// The same edges reversed, with the same edge ids; rows in stable order of edge position. Cached on this graph, and the
-  /// transpose's transpose is this graph again.
-  const Graph& transpose() const;
+  /// The same edges reversed, with the same edge ids; a row keeps the order of the edges' positions in this graph's col.
+  /// Made once and kept with this graph; the transpose's transpose is this graph again.
+  Graph transpose() const;
 
   /// Edges that end at each destination: i32 (num_dst). Cached.
   const Tensor& in_degree() const;

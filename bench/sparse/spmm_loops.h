@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+/// Plain loops that spmm is measured against, compiled for this machine.
+namespace tessera::bench {
+
+/// Reads row col[j] of x into registers and adds it to registers, for all j: what any sum over edges must do at least.
+/// No rows, no output. `ahead` edges are prefetched (0: none). Widths up to 256 run in one pass, others in passes of 256.
+void gather_rows(const float* x, int64_t width, const int32_t* col, int64_t count, int64_t ahead);
+
+/// The shape of PyTorch's current CPU kernel (aten SpmmReduceKernel.cpp): int64 indices, a value per edge although all are
+/// one, zero-filled output, each edge loads and stores the whole output row; rows are shared out by number of edges.
+void torch_shaped_spmm(const int64_t* rowptr, const int64_t* col, const float* values, const float* x, int64_t rows,
+                       int64_t width, float* out);
+
+}  // namespace tessera::bench

@@ -1,0 +1,164 @@
+// One dot product per edge, on CPUs.
+//
+// A row's edges are taken four at a time: each vector of the row's own side is loaded once for the four, which have an
+// accumulator each, and the four sums are folded together at the end. The last group of a row repeats its last edge, so
+// every edge goes through the same instructions wherever it stands. Widths that are no multiple of the vector read the
+// last vector overlapping and clear the lanes that were counted already, on both sides (0 * inf would be NaN).
+// Rows of the other side are prefetched as in sparse/spmm_cpu.cpp, and the chunks of work are the same.
+
+#include "tessera/core/parallel.h"
+#include "tessera/core/simd.h"
+#include "tessera/sparse/sddmm_kernels.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kAhead = 16;                       // edges between a prefetch and its use
+constexpr int64_t kCachedBytes = 1 << 20;            // a `b` up to this size is not prefetched
+constexpr int64_t kForkElements = int64_t{1} << 19;  // edges x width below which a second thread costs more than it brings
+
+/// Integers of the width of T, for masks.
+template <class T>
+struct BitsOf {
+  using type = int32_t;
+};
+template <>
+struct BitsOf<double> {
+  using type = int64_t;
+};
+
+template <class T, int L>
+TESSERA_INLINE T sum_lanes(simd::Vec<T, L> v) {
+  if constexpr (L == 16) {
+    return sum_lanes<T, 8>(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                           __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+  } else if constexpr (L == 8) {
+    return sum_lanes<T, 4>(__builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7));
+  } else if constexpr (L == 4) {
+    return (v[0] + v[1]) + (v[2] + v[3]);
+  } else {
+    return v[0] + v[1];
+  }
+}
+
+/// The four sums of four vectors, each added in the same order as the others.
+template <class T, int L>
+TESSERA_INLINE void sum_four(const simd::Vec<T, L>* v, T* sums) {
+  if constexpr (L == 16) {
+    simd::Vec<T, 8> half[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      half[i] = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3, 4, 5, 6, 7) +
+                __builtin_shufflevector(v[i], v[i], 8, 9, 10, 11, 12, 13, 14, 15);
+    sum_four<T, 8>(half, sums);
+  } else if constexpr (L == 8) {
+    simd::Vec<T, 4> half[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      half[i] = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3) + __builtin_shufflevector(v[i], v[i], 4, 5, 6, 7);
+    sum_four<T, 4>(half, sums);
+  } else if constexpr (L == 4) {
+    const simd::Vec<T, 4> a =
+        __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6) + __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
+    const simd::Vec<T, 4> b =
+        __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6) + __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
+    simd::store<4>(sums,
+                   simd::Vec<T, 4>(__builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7)));
+  } else {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) sums[i] = sum_lanes<T, L>(v[i]);
+  }
+}
+
+/// sums[i] = dot(a, b[i]); width >= L.
+template <class T, int L>
+TESSERA_INLINE void dot_four(const T* a, const T* const* b, int64_t width, T* sums) {
+  if constexpr (L == 1) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) sums[i] = a[0] * b[i][0];
+  } else {
+    using V = simd::Vec<T, L>;
+    using Mask = simd::Vec<typename BitsOf<T>::type, L>;
+    V sum[4] = {};
+    int64_t j = 0;
+    for (; j + L <= width; j += L) {
+      const V av = simd::load<L>(a + j);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) sum[i] += av * simd::load<L>(b[i] + j);
+    }
+    if (j < width) {
+      const int64_t tail = width - L;  // lanes below j - tail were counted
+      Mask lane;
+#pragma GCC unroll 16
+      for (int l = 0; l < L; ++l) lane[l] = l;
+      const Mask fresh = lane >= Mask{} + typename BitsOf<T>::type(j - tail);
+      const V av = V(Mask(simd::load<L>(a + tail)) & fresh);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) sum[i] += av * V(Mask(simd::load<L>(b[i] + tail)) & fresh);
+    }
+    sum_four<T, L>(sum, sums);
+  }
+}
+
+template <class T, int L>
+void dot_chunk(const SddmmKernel::Args& k, const Chunk& chunk, bool prefetched) {
+  const int64_t width = k.width, bytes = width * int64_t(sizeof(T));
+  const T* b = static_cast<const T*>(k.b);
+  const T* src_scale = static_cast<const T*>(k.src_scale);
+  const T* dst_scale = static_cast<const T*>(k.dst_scale);
+  T* out = static_cast<T*>(k.out);
+  for (int64_t d = chunk.row_begin; d < chunk.row_end; ++d) {
+    const int64_t row_begin = k.rowptr[d], row_end = k.rowptr[d + 1];
+    const int64_t begin = row_begin > chunk.edge_begin ? row_begin : chunk.edge_begin;
+    const int64_t end = row_end < chunk.edge_end ? row_end : chunk.edge_end;
+    T scale = dst_scale != nullptr ? dst_scale[d] : T(1);
+    if (k.mean && begin < end) scale /= T(row_end - row_begin);
+    const T* a = static_cast<const T*>(k.a) + d * width;
+    for (int64_t e = begin; e < end; e += 4) {
+      const int64_t n = end - e < 4 ? end - e : 4;
+      const T* rows[4];
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) rows[i] = b + k.col[e + (i < n ? i : n - 1)] * width;
+      if (prefetched && e + kAhead + 4 <= k.num_edges) {
+        for (int i = 0; i < 4; ++i) {
+          const char* row = reinterpret_cast<const char*>(b + k.col[e + kAhead + i] * width);
+          for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
+        }
+      }
+      T sums[4];
+      dot_four<T, L>(a, rows, width, sums);
+      for (int i = 0; i < n; ++i) {
+        const T factor = src_scale != nullptr ? scale * src_scale[k.col[e + i]] : scale;
+        out[k.edge_id != nullptr ? k.edge_id[e + i] : e + i] = sums[i] * factor;
+      }
+    }
+  }
+}
+
+template <class T, int L>
+void dot_edges(const SddmmKernel::Args& k) {
+  if constexpr (L > 1)
+    if (k.width < L) return dot_edges<T, L / 2>(k);
+  const bool prefetched = k.b_rows * k.width * int64_t(sizeof(T)) > kCachedBytes;
+  const int64_t grain = kForkElements / (kChunkCost * (k.width + kRowCost)) + 1;
+  parallel_for(k.num_chunks, grain, [&](int64_t first, int64_t last) {
+    for (int64_t c = first; c < last; ++c) dot_chunk<T, L>(k, k.chunks[c], prefetched);
+  });
+}
+
+template <class T>
+void sddmm(const SddmmKernel::Args& k) {
+  if (k.width > 0) return dot_edges<T, simd::kLanes<T>>(k);
+  T* out = static_cast<T*>(k.out);
+  for (int64_t e = 0; e < k.num_edges; ++e) out[e] = T(0);
+}
+
+}  // namespace
+
+template <Isa>
+void SddmmKernel::cpu(const Args& args) {
+  args.is_double ? sddmm<double>(args) : sddmm<float>(args);
+}
+template void SddmmKernel::cpu<kIsa>(const Args&);
+
+}  // namespace tessera

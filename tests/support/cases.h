@@ -1,0 +1,112 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tessera/core/tensor.h"
+#include "tessera/tests/support/reference.h"
+
+/// The case harness. A case says what an op is; `verify` tests all that follows from it:
+///
+///     TEST(Elementwise, Mul) {
+///       for (const int64_t width : kWidths)
+///         verify({.name = "mul " + std::to_string(width),
+///                 .inputs = {real({5, width}).saved(), real({5, width}).saved()},
+///                 .call = [](const Tensors& in) { return mul(in[0], in[1]); },
+///                 .reference = [](const Arrays& in) {
+///                   Array out(in[0].shape);
+///                   for (int64_t i = 0; i < out.numel(); ++i) out[i] = in[0][i] * in[1][i];
+///                   return out;
+///                 }});
+///     }
+///
+/// For f32 and f64, with 1, 2 and 3 threads, on every instruction set that this CPU has, and having proven that this
+/// set and these threads are the ones that run:
+/// - the output equals the reference within 4 k eps magnitude (reference.h derives the magnitude), shape and dtype too;
+/// - so do the gradients, for a random seed gradient, against the reference's own tape;
+/// - 2 and 3 threads give the bits that 1 thread gives, outputs and gradients;
+/// - output memory is handed out full of NaN, so an element that is not written shows;
+/// - the op changes none of its inputs, nor the seed gradient, and no two gradients share memory.
+/// Once for each dtype:
+/// - f64: central differences of the op itself agree with the gradients (`gradcheck.h`);
+/// - an input that wants no gradient gets none, and the others' bits do not change; NoGrad records nothing;
+/// - `backward` refuses when an input that is `saved()` was changed after the forward, and gives the same bits when any
+///   other input, or the output (unless `saves_output`), was changed.
+namespace tessera::test {
+
+using Tensors = std::vector<Tensor>;
+
+/// How to make one input. Real inputs take the dtype under test and want a gradient; integer ones do not.
+struct Input {
+  enum class Fill { uniform, apart, given };
+
+  Shape shape;
+  DType dtype = DType::f64;  ///< of an integer input; f64 stands for the dtype under test
+  Fill fill = Fill::uniform;
+  double low = -1, high = 1;
+  std::vector<double> list{};
+  bool wants_grad = true;
+  bool is_saved = false;
+
+  /// The op keeps it for the backward pass.
+  Input& saved();
+  /// It is a constant for this case.
+  Input& no_grad();
+};
+
+/// Uniform in [low, high).
+Input real(const Shape& shape, double low = -1, double high = 1);
+/// Shuffled, pairwise different by (high - low) / numel and none within half of that of 0 (for a symmetric range): no
+/// ties and no kinks. Keep numel below 250 when central differences are to run.
+Input apart(const Shape& shape, double low = -1, double high = 1);
+/// Exactly these (rounded to the dtype).
+Input given(const Shape& shape, std::vector<double> values);
+/// Uniform integers in [0, bound).
+Input ids(const Shape& shape, int64_t bound, DType dtype = DType::i32);
+/// Exactly these integers.
+Input given_ids(const Shape& shape, const std::vector<int64_t>& values, DType dtype = DType::i32);
+
+struct Case {
+  std::string name;
+  std::vector<Input> inputs;
+  std::function<Tensor(const Tensors&)> call;
+  /// Naive, and by another algorithm than the op's. Without one (a case too large for it) values and gradients are held
+  /// only to determinism, differences, and to the instruction sets among each other.
+  std::function<Array(const Arrays&)> reference;
+  double k = 1;               ///< roundings that a term of the output may go through; 0: the correctly rounded value
+  double grad_k = 2;          ///< the same for gradients
+  bool smooth = true;         ///< no kink within 1/512 of the inputs: central differences are taken
+  bool saves_output = false;  ///< the op keeps its output for the backward pass
+  std::vector<DType> dtypes = {DType::f32, DType::f64};
+  uint64_t seed = 1;  ///< of inputs and seed gradient
+};
+
+/// Everything that is wrong, one line each; empty when nothing is.
+std::vector<std::string> complaints(const Case& c);
+
+/// Fails the running test, at the caller's line, for each complaint.
+void verify(const Case& c, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// "InvalidArgument: <text>", "Unsupported: ...", "IoError: ...", "InternalError: ...", "bad_alloc", or "no error":
+/// EXPECT_EQ(error_of([&] { add(a, b); }), "InvalidArgument: add: a has shape [2] but b has shape [3]").
+std::string error_of(const std::function<void()>& call);
+
+struct ErrorCase {
+  std::function<void()> call;
+  std::string error;  ///< as `error_of` gives it: type and full text
+};
+
+/// Fails for each call that does not end in exactly its error.
+void verify_errors(const std::vector<ErrorCase>& cases, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// The tensors that `verify` would call with.
+Tensors make_inputs(const std::vector<Input>& inputs, DType dtype, uint64_t seed = 1);
+
+/// A seed gradient: uniform in [-1, 1).
+Tensor random_seed(const Shape& shape, DType dtype, uint64_t seed = 1);
+
+/// Whether shape, dtype and every bit are the same; undefined equals undefined.
+bool same_bits(const Tensor& a, const Tensor& b);
+
+}  // namespace tessera::test
