@@ -44,8 +44,9 @@ TESSERA_INLINE T log_sum(T sum) {
 template <class T>
 void log_softmax_row(const T* x, T* y, int64_t width) {
   const T shift = row_max(x, width);
-  const T norm = shift + log_sum(exp_sum(x, width, shift));
-  for (int64_t j = 0; j < width; ++j) y[j] = x[j] - norm;
+  // Not x - (shift + log): beside a large shift the logarithm would lose its digits.
+  const T log = log_sum(exp_sum(x, width, shift));
+  for (int64_t j = 0; j < width; ++j) y[j] = (x[j] - shift) - log;
 }
 
 template <class T>

@@ -25,7 +25,7 @@ class Adam {
     double weight_decay = 0;
   };
 
-  /// Errors: InvalidArgument for a parameter that needs no gradient, or an option out of its range.
+  /// Errors: InvalidArgument for a parameter that needs no gradient or comes twice, or an option out of its range.
   Adam(std::vector<Group> groups, Options options);
   Adam(std::vector<Tensor> parameters, Options options) : Adam({Group{std::move(parameters)}}, options) {}
 
