@@ -65,8 +65,8 @@ TEST(FindNodeDataset, WhatIsNotThere) {
 }
 
 TEST(FindNodeDataset, AKnownNameIsNotTakenForAnotherSet) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   for (const std::string place : {data / "geom-gcn/cornell", data / "heterophilous/cornell.npz"})
     EXPECT_EQ(error_of<IoError>([&] {
                 load_node_dataset("texas", place);

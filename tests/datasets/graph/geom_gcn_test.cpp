@@ -20,8 +20,8 @@ struct Row {
 };
 
 TEST(GeomGcn, PublishedSets) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   const std::vector<Row> rows = {
       {"cornell", 183, 298, 277, 3, 1703, {38, 16, 30, 82, 17}, {87, 59, 37}},
       {"texas", 183, 325, 279, 16, 1703, {33, 1, 18, 101, 30}, {87, 59, 37}},
@@ -51,8 +51,8 @@ TEST(GeomGcn, PublishedSets) {
 }
 
 TEST(GeomGcn, SameGraphAsTheHeterophilousEdition) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   for (const auto& [text, npz] : {std::pair("cornell", "cornell"), {"wisconsin", "wisconsin"}, {"film", "actor"}}) {
     const NodeDataset a = load_geom_gcn(data / "geom-gcn" / text, text);
     const NodeDataset b = load_graph_npz(data / "heterophilous" / (std::string(npz) + ".npz"));
@@ -71,8 +71,8 @@ TEST(GeomGcn, SameGraphAsTheHeterophilousEdition) {
 }
 
 TEST(GeomGcn, SplitsOfThePlanetoidSets) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   struct Sizes {
     const char* name;
     int64_t nodes, train, valid, test;

