@@ -9,16 +9,26 @@
 
 namespace tessera {
 
-Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
-  if (a == b) return a;
+bool broadcasts(const Shape& a, const Shape& b, Shape& joined) {
+  if (a == b) {
+    joined = a;
+    return true;
+  }
   const int ndim = a.ndim() > b.ndim() ? a.ndim() : b.ndim();
   int64_t sizes[Shape::kMaxDims];
   for (int i = 1; i <= ndim; ++i) {
     const int64_t of_a = i <= a.ndim() ? a[-i] : 1, of_b = i <= b.ndim() ? b[-i] : 1;
-    check(of_a == of_b || of_a == 1 || of_b == 1, "{}: a has shape {} but b has shape {}", op, a, b);
+    if (of_a != of_b && of_a != 1 && of_b != 1) return false;
     sizes[ndim - i] = of_a == 1 ? of_b : of_a;
   }
-  return Shape(sizes, ndim);
+  joined = Shape(sizes, ndim);
+  return true;
+}
+
+Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
+  Shape joined;
+  check(broadcasts(a, b, joined), "{}: a has shape {} but b has shape {}", op, a, b);
+  return joined;
 }
 
 namespace {
@@ -177,8 +187,9 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   element_of("where", a.dtype());
   check_dtypes("where", a, b);
   const Shape pair = broadcast_shape("where", a.shape(), b.shape());
-  Shape shape = pair;
-  if (condition.shape() != pair) shape = broadcast_shape("where (a the condition, b the values)", condition.shape(), pair);
+  Shape shape;
+  check(broadcasts(condition.shape(), pair, shape), "where: the condition has shape {} but the values have {}", condition.shape(),
+        pair);
   const Tensor choice = expand(condition, shape), x = expand(a.detach(), shape), y = expand(b.detach(), shape);
   Tensor out = select(choice, false, &x, &y);
   record("where", out, {a, b}, [choice = Saved(choice), of_a = a.shape(), of_b = b.shape()](const Tensor& grad, Gradients& into) {

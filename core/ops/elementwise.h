@@ -9,7 +9,9 @@
 /// Errors: InvalidArgument naming both shapes when they do not broadcast, or both dtypes when they differ.
 namespace tessera {
 
-/// The shape that `a` and `b` broadcast to. Errors: InvalidArgument "<op>: a has shape [2] but b has shape [3]".
+/// Whether `a` and `b` broadcast; if so, `joined` is the shape that they give.
+bool broadcasts(const Shape& a, const Shape& b, Shape& joined);
+/// That shape. Errors: InvalidArgument "<op>: a has shape [2] but b has shape [3]".
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b);
 
 /// a + b, a - b, a * b, a / b. Gradients to both.

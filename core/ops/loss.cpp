@@ -44,12 +44,12 @@ Terms checked_terms(const char* op, const Tensor& x, const Tensor& labels, const
   return terms;
 }
 
-/// The class weights as doubles, empty for none.
+/// A copy of the class weights as doubles, undefined for none.
 Tensor weights_of(const char* op, const Tensor& weights, const Tensor& x) {
   if (!weights.defined()) return {};
   check(weights.ndim() == 1 && weights.dim(0) == x.dim(1) && weights.dtype() == x.dtype(),
         "{}: class weights are {} {} but need to be {} [{}]", op, weights.dtype(), weights.shape(), x.dtype(), x.dim(1));
-  return cast(weights.detach(), DType::f64);
+  return x.dtype() == DType::f64 ? clone(weights) : cast(weights.detach(), DType::f64);
 }
 
 Tensor class_loss(const char* op, bool is_nll, const Tensor& x, const Tensor& labels, const Tensor& rows,

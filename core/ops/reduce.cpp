@@ -221,7 +221,9 @@ Tensor argmax_rows(const Tensor& x) {
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  check(broadcast_shape("sum_to", x.shape(), shape) == x.shape(), "sum_to: shape {} does not broadcast to {}", shape, x.shape());
+  Shape joined;
+  check(broadcasts(x.shape(), shape, joined) && joined == x.shape(), "sum_to: shape {} does not broadcast to {}", shape,
+        x.shape());
   // Neighbouring dimensions that were both repeated, or both not, are summed as one.
   Tensor out = x.detach();
   int64_t inner = 1;

@@ -84,8 +84,8 @@ Tensor neg(const Tensor& x) {
   return linear("neg", Unary::scale, x, -1, [](const Tensor& grad) { return neg(grad); });
 }
 
-Tensor add(const Tensor& x, double value) {
-  return linear("add", Unary::shift, x, value, [](const Tensor& grad) { return grad; });
+Tensor shift(const Tensor& x, double value) {
+  return linear("shift", Unary::shift, x, value, [](const Tensor& grad) { return grad; });
 }
 
 }  // namespace tessera

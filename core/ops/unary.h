@@ -42,7 +42,7 @@ Tensor clamp(const Tensor& x, double low, double high);
 Tensor pow(const Tensor& x, double p);
 /// x * factor. Gradient: grad * factor.
 Tensor scale(const Tensor& x, double factor);
-/// x + value.
-Tensor add(const Tensor& x, double value);
+/// x + value. Gradient: grad.
+Tensor shift(const Tensor& x, double value);
 
 }  // namespace tessera
