@@ -13,22 +13,24 @@ namespace {
 using softmax_lines::kGroup;
 using softmax_lines::kShort;
 
-/// Logarithms of the sums of exponentials of a group's rows.
+/// For each row of a group its largest element m and log sum exp(x - m): apart, since beside a large m the logarithm
+/// would lose its digits.
 template <class T>
-void log_sums(const T* const* rows, int count, int64_t width, T* buffer, T* result) {
+void log_sums(const T* const* rows, int count, int64_t width, T* buffer, T* m, T* log) {
   if (width > kShort) {
     for (int l = 0; l < count; ++l) {
       const T* x = rows[l];
-      const T m = softmax_lines::row_largest(x, width);
-      result[l] = m + simd::log(softmax_lines::row_sum<T>(width, [=](int64_t j) { return simd::exp(x[j] - m); }));
+      const T most = softmax_lines::row_largest(x, width);
+      m[l] = most;
+      log[l] = simd::log(softmax_lines::row_sum<T>(width, [=](int64_t j) { return simd::exp(x[j] - most); }));
     }
     return;
   }
-  T m[kGroup], sum[kGroup];
+  T sum[kGroup];
   softmax_lines::gather_rows(rows, count, width, buffer);
   softmax_lines::largest(buffer, kGroup, width, kGroup, m);
   softmax_lines::sum_exponentials(buffer, kGroup, width, kGroup, m, sum);
-  for (int l = 0; l < kGroup; ++l) result[l] = m[l] + simd::log(sum[l]);
+  for (int l = 0; l < kGroup; ++l) log[l] = simd::log(sum[l]);
 }
 
 template <class T>
@@ -36,14 +38,11 @@ void losses(const CrossEntropyKernel::Args& k) {
   const T* x = static_cast<const T*>(k.x);
   const int64_t width = k.width, count = k.count;
   const int32_t* chosen = k.chosen;
-  double weight_sum = 0;
-  if (k.smoothing > 0)
-    for (int64_t j = 0; j < width; ++j) weight_sum += k.weights ? k.weights[j] : 1;
   parallel_for((count + kGroup - 1) / kGroup, (1 << 13) / (kGroup * (width + 1)) + 1, [=, &k](int64_t first, int64_t last) {
     alignas(64) T buffer[kShort * kGroup];
     const T* rows[kGroup];
     int32_t label[kGroup];
-    T norm[kGroup];
+    T m[kGroup], log[kGroup];
     for (int64_t group = first; group < last; ++group) {
       const int64_t c0 = group * kGroup;
       const int here = count - c0 < kGroup ? int(count - c0) : kGroup;
@@ -53,19 +52,20 @@ void losses(const CrossEntropyKernel::Args& k) {
         label[l] = k.labels[i];
       }
       if (k.is_nll)
-        for (int l = 0; l < here; ++l) norm[l] = 0;
+        for (int l = 0; l < here; ++l) m[l] = log[l] = 0;
       else
-        log_sums(rows, here, width, buffer, norm);
+        log_sums(rows, here, width, buffer, m, log);
       for (int l = 0; l < here; ++l) {
         if (label[l] < 0) {
           k.losses[c0 + l] = 0;
           continue;
         }
-        double loss = double(norm[l]) - double(rows[l][label[l]]);
+        const auto term = [&](int64_t j) { return double(log[l]) - (double(rows[l][j]) - double(m[l])); };
+        double loss = term(label[l]);
         if (k.weights != nullptr) loss *= k.weights[label[l]];
         if (k.smoothing > 0) {
-          double all = double(norm[l]) * weight_sum;
-          for (int64_t j = 0; j < width; ++j) all -= double(rows[l][j]) * (k.weights ? k.weights[j] : 1);
+          double all = 0;
+          for (int64_t j = 0; j < width; ++j) all += term(j) * (k.weights ? k.weights[j] : 1);
           loss = (1 - k.smoothing) * loss + k.smoothing / double(width) * all;
         }
         k.losses[c0 + l] = loss;

@@ -27,6 +27,8 @@ Adam::Adam(std::vector<Group> groups, Options options) : options_(options) {
       check(parameter.defined() && parameter.requires_grad(), "adam: parameter {} does not require a gradient", slots_.size());
       check<Unsupported>(parameter.dtype() == DType::f32 || parameter.dtype() == DType::f64,
                          "adam: dtype {} is not supported, use f32 or f64", parameter.dtype());
+      for (const Slot& slot : slots_)
+        check(!slot.parameter.is(parameter), "adam: parameter {} was given before, and would be updated twice", slots_.size());
       slots_.push_back({parameter, zeros(parameter.shape(), parameter.dtype(), parameter.device()),
                         zeros(parameter.shape(), parameter.dtype(), parameter.device()), group.weight_decay});
       first_piece_.push_back(first_piece_.back() + (parameter.numel() + kPiece - 1) / kPiece);

@@ -32,7 +32,7 @@ class Adam {
     bool decoupled = false;
   };
 
-  /// Errors: InvalidArgument for a parameter that needs no gradient, or an option out of its range.
+  /// Errors: InvalidArgument for a parameter that needs no gradient or comes twice, or an option out of its range.
   Adam(std::vector<Group> groups, Options options);
   Adam(std::vector<Tensor> parameters, Options options) : Adam({Group{std::move(parameters)}}, options) {}
 

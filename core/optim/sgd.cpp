@@ -25,6 +25,8 @@ Sgd::Sgd(std::vector<Group> groups, Options options) : options_(options), has_mo
       check(parameter.defined() && parameter.requires_grad(), "sgd: parameter {} does not require a gradient", slots_.size());
       check<Unsupported>(parameter.dtype() == DType::f32 || parameter.dtype() == DType::f64,
                          "sgd: dtype {} is not supported, use f32 or f64", parameter.dtype());
+      for (const Slot& slot : slots_)
+        check(!slot.parameter.is(parameter), "sgd: parameter {} was given before, and would be updated twice", slots_.size());
       slots_.push_back({parameter,
                         has_momentum_ ? zeros(parameter.shape(), parameter.dtype(), parameter.device()) : Tensor(),
                         group.weight_decay});

@@ -19,7 +19,7 @@ class Sgd {
     bool nesterov = false;
   };
 
-  /// Errors: InvalidArgument for a parameter that needs no gradient, or an option out of its range.
+  /// Errors: InvalidArgument for a parameter that needs no gradient or comes twice, or an option out of its range.
   Sgd(std::vector<Group> groups, Options options);
   Sgd(std::vector<Tensor> parameters, Options options) : Sgd({Group{std::move(parameters)}}, options) {}
 

@@ -78,6 +78,8 @@ TEST(Sgd, Errors) {
   };
   verify_errors({
       {make(plain, {}), "InvalidArgument: sgd: parameter 0 does not require a gradient"},
+      {[&] { Sgd(std::vector<Tensor>{w, w}, {}); },
+       "InvalidArgument: sgd: parameter 1 was given before, and would be updated twice"},
       {make(half, {}), "Unsupported: sgd: dtype f16 is not supported, use f32 or f64"},
       {make(w, {.lr = -1}), "InvalidArgument: sgd: lr is -1 but needs to be 0 or more"},
       {make(w, {.momentum = 1}), "InvalidArgument: sgd: momentum is 1 but needs to be in [0, 1)"},
