@@ -1,5 +1,6 @@
 #include "tessera/core/ops/create.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -67,8 +68,11 @@ Tensor uniform(const Shape& shape, double low, double high, Generator& generator
   const Philox random = generator.next();
   with_float(dtype, "uniform", [&]<class T>() {
     T* y = out.mutable_data<T>();
+    // Rounding to T may carry a draw up to `high`, which is not in the interval.
+    const T top = double(T(high)) < high || !(low < high) ? T(high) : std::nextafter(T(high), T(low));
     parallel_for(out.numel(), 4096, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = T(low + (high - low) * double(Philox::unit(random.word(uint64_t(i)))));
+      for (int64_t i = begin; i < end; ++i)
+        y[i] = std::min(top, T(low + (high - low) * double(Philox::unit(random.word(uint64_t(i))))));
     });
   });
   return out;

@@ -33,6 +33,7 @@ TEST(Storage, BlocksAreAlignedAndLargeEnough) {
     ASSERT_EQ(storage.bytes(), bytes);
     ASSERT_GE(taken, bytes);
     ASSERT_LE(taken, bytes + bytes / 4 + (bytes >= 2 * kMega ? 2 * kMega : 64)) << bytes;
+    ASSERT_EQ(taken % (bytes >= 2 * kMega ? 2 * kMega : 64), 0u) << bytes;
     std::memset(storage.data(), 0xab, bytes);  // the sanitizer sees a block that is too small
   }
 }

@@ -48,6 +48,21 @@ TEST(texts, every_folder_has_a_readme_of_one_page) {
     }
 }
 
+/// The targets of `[text](target)`, without anchors; links to other sites are not followed.
+TEST(texts, links_lead_somewhere) {
+  for (const SourceFile& file : files()) {
+    if (!file.path.ends_with(".md")) continue;
+    for (size_t at = file.text.find("]("); at != std::string::npos; at = file.text.find("](", at + 1)) {
+      const std::string link = file.text.substr(at + 2, file.text.find(')', at) - at - 2);
+      const std::string target = link.substr(0, link.find('#'));
+      if (target.empty() || target.find(':') != std::string::npos || target.find_first_of(" \n[{&") != std::string::npos)
+        continue;
+      if (!exists(file.folder().empty() ? target : file.folder() + "/" + target))
+        ADD_FAILURE() << file.path << ": the link to " << target << " leads nowhere";
+    }
+  }
+}
+
 TEST(texts, folders_are_named_for_a_subject) {
   const std::set<std::string> vague = {"src", "include", "detail", "details", "util", "utils", "common", "misc", "helpers"};
   std::map<std::string, int> counts;

@@ -283,8 +283,8 @@ TEST(PickleNumpy, Broken) {
 }
 
 TEST(Pickle, TorchFile) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   // Five pickles in a row: magic number, protocol, system, the object, the keys of its storages.
   const std::string path = data / "models/resnet20-cifar10/resnet20-12fca82f.th";
   const std::string bytes = read_file(path);

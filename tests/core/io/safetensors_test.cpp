@@ -197,8 +197,8 @@ TEST_F(SafeTensorsFile, WhatCannotBeSaved) {
 }
 
 TEST(SafeTensors, FilesOfThePublishedModels) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   const SafeTensors resnet = load_safetensors(data / "models/resnet20-cifar10/resnet20-cifar10.safetensors");
   // 269,722 parameters and the running statistics of the batch norms.
   int64_t parameters = 0;

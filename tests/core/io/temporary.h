@@ -42,8 +42,9 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// Writes a file without the cost of a sync.
+/// Writes a file without the cost of a sync (which some file systems also do when a file is cut to nothing and rewritten).
 inline void put(const std::string& path, std::string_view content) {
+  std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary).write(content.data(), std::streamsize(content.size()));
 }
 

@@ -15,8 +15,8 @@ TEST(FindNodeDataset, Karate) {
 }
 
 TEST(FindNodeDataset, InEveryPlace) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   EXPECT_EQ(load_node_dataset("cora", data).num_nodes, 2708);
   EXPECT_EQ(load_node_dataset("Cora", data).name, "cora");
   EXPECT_EQ(load_node_dataset("planetoid/CiteSeer", data).num_nodes, 3327);

@@ -248,8 +248,8 @@ constexpr Golden kPubMed{"pubmed", 19717, 44324, 88676,  3,   500,          0,  
                          1,        19717, 12520, 108365, 171, 16352.815390, 6693.461610, 0, 0};
 
 TEST(Planetoid, Cora) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   const NodeDataset cora = load_planetoid(data / "planetoid/cora", "cora");
   check_golden(cora, kCora);
   check_stored(data / "planetoid/cora/ind.cora.graph", kCora);
@@ -257,8 +257,8 @@ TEST(Planetoid, Cora) {
 }
 
 TEST(Planetoid, CiteSeer) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   const NodeDataset citeseer = load_planetoid(data / "planetoid/citeseer", "citeseer");
   check_golden(citeseer, kCiteSeer);
   check_stored(data / "planetoid/citeseer/ind.citeseer.graph", kCiteSeer);
@@ -278,16 +278,16 @@ TEST(Planetoid, CiteSeer) {
 }
 
 TEST(Planetoid, PubMedWithoutItsFeatureFile) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   const std::string folder = data / "planetoid/pubmed-without-allx";
   EXPECT_EQ(error_of<IoError>([&] { load_planetoid(folder, "pubmed"); }),
             folder + ": lacks ind.pubmed.allx; a Planetoid set has ind.pubmed.x tx allx y ty ally graph test.index");
 }
 
 TEST(Planetoid, PubMedWithFeaturesLeftEmpty) {
-  const auto data = shared_data();
-  if (data.empty()) GTEST_SKIP() << "../shared/data is absent";
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
   const TemporaryFolder folder;
   for (const auto& entry : std::filesystem::directory_iterator(data / "planetoid/pubmed-without-allx"))
     std::filesystem::create_symlink(std::filesystem::absolute(entry.path()), folder / entry.path().filename().string());
