@@ -148,7 +148,7 @@ Tensor scatter_reduce_along(const Tensor& src, const Tensor& index, int dim, int
   if (!needs_record(op, out, {src, initial})) return out;
   const bool mul_op = reduce == Reduce::mul;
   attach(op, out, {src, initial},
-         [=, kept = Saved(mul_op ? src : Tensor()), first = Saved(mul_op ? initial : Tensor()), ids = Saved(index),
+         [=, kept = Saved(mul_op ? src : Tensor()), first = Saved(mul_op && along.content == Initial::include ? initial : Tensor()), ids = Saved(index),
           from = src.shape()](const Tensor& grad, Gradients& into) {
            const bool include = along.content == Initial::include;
            if (into.wants(0)) {
@@ -157,7 +157,7 @@ Tensor scatter_reduce_along(const Tensor& src, const Tensor& index, int dim, int
              Tensor places = state;
              ScatterAlongKernel::Args args = along.args(ids.get());
              args.src = mul_op ? kept.get().raw() : nullptr;
-             args.initial = include && mul_op ? first.get().raw() : nullptr;
+             args.initial = first.defined() ? first.get().raw() : nullptr;
              args.work = mul_op ? work.mutable_raw() : nullptr;
              args.state = places.mutable_data<int32_t>();
              args.grad = grad.raw();

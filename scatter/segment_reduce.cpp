@@ -169,12 +169,11 @@ Tensor segment_reduce_as(const char* op, const Tensor& x, const SegmentPlan& pla
     });
   } else if (reduce == Reduce::mul) {
     attach(op, out, {x, initial},
-           [plan, content, count, x = Saved(x), initial = Saved(initial)](const Tensor& grad, Gradients& into) {
-             const bool include = content == Initial::include;
-             if (into.wants(0))
-               into.add(0, spread(SpreadOp::product, plan, grad, x.get(), grad, {}, include ? initial.get() : Tensor(), {}));
+           [plan, content, count, x = Saved(x),
+            initial = Saved(content == Initial::include ? initial : Tensor())](const Tensor& grad, Gradients& into) {
+             if (into.wants(0)) into.add(0, spread(SpreadOp::product, plan, grad, x.get(), grad, {}, initial.get(), {}));
              if (!into.wants(1)) return;
-             if (include)
+             if (content == Initial::include)
                into.add(1, mul(grad, reduce_rows("segment_reduce", x.get(), plan, {.op = SegmentOp::mul}, {}, {}, nullptr)));
              else
                into.add(1, by_segment(grad, [count](int64_t s, int64_t, double g) { return count(s) == 0 ? g : 0.0; }));

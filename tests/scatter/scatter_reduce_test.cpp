@@ -37,11 +37,11 @@ Case row_case(const EdgeList& g, int64_t width, Reduce reduce, Before before = B
              },
          .k = best ? 0.0 : double(g.num_edges()) / 4 + 2,
          .grad_k = mul ? double(g.num_edges()) : 2,
-         .smooth = !best || (g.num_edges() * width < 250 && before == Before::nothing)};
+         .smooth = mul ? g.num_edges() < 60 : !best || (g.num_edges() * width < 250 && before == Before::nothing)};
   if (mul) c.inputs[0].saved();
   if (before != Before::nothing) {
     c.inputs.push_back(best ? apart(Shape{nodes, width}, -0.9, 0.9) : real(Shape{nodes, width}, 0.5, 1.5));
-    if (mul) c.inputs[2].saved();
+    if (mul && before == Before::include) c.inputs[2].saved();
   }
   return c;
 }
@@ -101,11 +101,11 @@ Case along_case(const Shape& shape, int dim, int64_t size, Reduce reduce, Before
              },
          .k = best ? 0.0 : 8,
          .grad_k = 16,
-         .smooth = !best || before == Before::nothing};
+         .smooth = !best || (before == Before::nothing && shape.numel() < 250)};
   if (mul) c.inputs[0].saved();
   if (before != Before::nothing) {
     c.inputs.push_back(best ? apart(shape.with(axis, size), -0.9, 0.9) : real(shape.with(axis, size), 0.5, 1.5));
-    if (mul) c.inputs[2].saved();
+    if (mul && before == Before::include) c.inputs[2].saved();
   }
   return c;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -45,11 +46,11 @@ Case reduce_case(const EdgeList& g, int64_t width, Reduce reduce, Before before 
              },
          .k = best ? 0.0 : double(longest) / 4 + 2,
          .grad_k = mul ? double(longest) : 2,
-         .smooth = g.num_edges() * width < 250 || !best};
+         .smooth = mul ? longest < 8 : g.num_edges() * width < 250 || !best};
   if (mul) c.inputs[0].saved();
   if (before != Before::nothing) {
     c.inputs.push_back(best ? apart(Shape{g.num_nodes, width}, -0.9, 0.9) : real(Shape{g.num_nodes, width}, 0.5, 1.5));
-    if (mul) c.inputs[1].saved();
+    if (mul && before == Before::include) c.inputs[1].saved();
     if (best) c.smooth = false;
   }
   return c;
@@ -253,10 +254,7 @@ TEST(SegmentReduce, MaximumWithoutTheInitialContent) {
 /// Beyond the output only what the contract says: 4 bytes an element for winners.
 TEST(SegmentReduce, Memory) {
   const int64_t rows = 20000, width = 64, segments = 50;
-  const SegmentPlan plan = SegmentPlan::from_index(ids(Shape{rows}, segments).shape == Shape{rows}
-                                                       ? make_inputs({ids(Shape{rows}, segments)}, DType::f32)[0]
-                                                       : Tensor(),
-                                                   segments);
+  const SegmentPlan plan = SegmentPlan::from_index(make_inputs({ids(Shape{rows}, segments)}, DType::f32)[0], segments);
   Tensor x = ones(Shape{rows, width});
   for (const Reduce reduce : kReductions) {
     segment_reduce(x, plan, reduce);
@@ -300,6 +298,8 @@ TEST(SegmentReduce, Errors) {
 Case deviation_case(const EdgeList& g, int64_t width, int correction, bool root) {
   const Tensor index = index_of(g);
   const SegmentPlan plan = SegmentPlan::from_index(index, g.num_nodes);
+  int64_t longest = 1;
+  for (const int64_t n : plan.counts().to_vector<int64_t>()) longest = std::max(longest, n);
   return {.name = (root ? "segment_std " : "segment_var ") + g.name + " " + std::to_string(width),
           .inputs = {apart(Shape{g.num_edges(), width}).saved()},
           .call = [=](const Tensors& in) { return root ? segment_std(in[0], plan, correction) : segment_var(in[0], plan, correction); },
@@ -321,9 +321,10 @@ Case deviation_case(const EdgeList& g, int64_t width, int correction, bool root)
                   }
                 return out;
               },
-          .k = 200,
-          .grad_k = 400,
-          .smooth = !root};
+          .k = double(longest) / 4 + 4,
+          .grad_k = double(longest) / 4 + 8,
+          .smooth = !root,
+          .saves_output = root};
 }
 
 TEST(SegmentReduce, VarianceAndDeviation) {
