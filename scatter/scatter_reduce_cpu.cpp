@@ -163,45 +163,57 @@ struct Part {
   bool all_rows;
 };
 
-template <class T, class I>
-void add_part(const ScatterAddKernel::Args& k, const I* index, const Part& part, bool prefetch, bool prefetch_src) {
-  const int64_t width = k.width, lines = (part.columns * int64_t(sizeof(T)) + 63) / 64 < 8 ? part.columns : 512 / int64_t(sizeof(T));
+/// to[0, n) += from[0, n); n is V vectors, or anything for V = 0.
+template <class T, int V>
+TESSERA_INLINE void add_row(T* to, const T* from, int64_t n) {
+  constexpr int L = simd::kLanes<T>;
+  if constexpr (V == 0)
+    add_columns(to, from, n);
+  else
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) simd::store<L>(to + v * L, simd::load<L>(to + v * L) + simd::load<L>(from + v * L));
+}
+
+template <class T>
+TESSERA_INLINE void prefetch_row(const T* row, int64_t columns) {
+  for (int64_t j = 0; j < columns; j += 64 / int64_t(sizeof(T))) __builtin_prefetch(row + j, 0, 2);
+}
+
+template <class T, class I, int V>
+void add_part(const ScatterAddKernel::Args& k, const I* index, const Part& part, bool prefetch) {
+  const int64_t width = k.width, columns = part.columns, ahead = columns < 128 ? columns : 128;
   const T* src = static_cast<const T*>(k.src) + part.column;
   T* out = static_cast<T*>(k.out) + part.column;
   int32_t* counts = part.column == 0 ? k.counts : nullptr;
   if (counts != nullptr)
     for (int64_t r = part.row_begin; r < part.row_end; ++r) counts[r] = 0;
+  if (part.all_rows) {
+    const int64_t last = k.count - kAhead;
+    for (int64_t e = 0; e < k.count; ++e) {
+      if (prefetch && e < last) prefetch_row(out + int64_t(index[e + kAhead]) * width, ahead);
+      add_row<T, V>(out + int64_t(index[e]) * width, src + e * width, columns);
+    }
+    if (counts != nullptr)
+      for (int64_t e = 0; e < k.count; ++e) ++counts[index[e]];
+    return;
+  }
   int32_t edge[kBlock], target[kBlock];
   for (int64_t begin = 0; begin < k.count; begin += kBlock) {
     const int64_t block = k.count - begin < kBlock ? k.count - begin : kBlock;
     const I* ids = index + begin;
     int64_t n = 0;
-    if (part.all_rows) {
-      for (int64_t i = 0; i < block; ++i) {
-        edge[i] = int32_t(i);
-        target[i] = int32_t(ids[i]);
-      }
-      n = block;
-    } else {
-      for (int64_t i = 0; i < block; ++i) {
-        edge[n] = int32_t(i);
-        target[n] = int32_t(ids[i]);
-        n += ids[i] >= part.row_begin && ids[i] < part.row_end ? 1 : 0;
-      }
+    for (int64_t i = 0; i < block; ++i) {
+      edge[n] = int32_t(i);
+      target[n] = int32_t(ids[i]);
+      n += ids[i] >= part.row_begin && ids[i] < part.row_end ? 1 : 0;
     }
     const T* rows = src + begin * width;
     for (int64_t i = 0; i < n; ++i) {
       if (i + kAhead < n) {
-        if (prefetch) {
-          const T* next = out + int64_t(target[i + kAhead]) * width;
-          for (int64_t j = 0; j < lines; j += 64 / int64_t(sizeof(T))) __builtin_prefetch(next + j, 0, 2);
-        }
-        if (prefetch_src) {
-          const T* next = rows + int64_t(edge[i + kAhead]) * width;
-          for (int64_t j = 0; j < lines; j += 64 / int64_t(sizeof(T))) __builtin_prefetch(next + j, 0, 2);
-        }
+        prefetch_row(rows + int64_t(edge[i + kAhead]) * width, ahead);
+        if (prefetch) prefetch_row(out + int64_t(target[i + kAhead]) * width, ahead);
       }
-      add_columns(out + int64_t(target[i]) * width, rows + int64_t(edge[i]) * width, part.columns);
+      add_row<T, V>(out + int64_t(target[i]) * width, rows + int64_t(edge[i]) * width, columns);
     }
     if (counts != nullptr)
       for (int64_t i = 0; i < n; ++i) ++counts[target[i]];
@@ -220,7 +232,14 @@ void add_rows(const ScatterAddKernel::Args& k, const I* index) {
       const int64_t g = p % groups, r = p / groups;
       const int64_t from = lines * g / groups * kLine, to = lines * (g + 1) / groups * kLine;
       const Part part{from, (to < k.width ? to : k.width) - from, k.rows * r / ranges, k.rows * (r + 1) / ranges, ranges == 1};
-      add_part<T>(k, index, part, prefetch, ranges > 1);
+      constexpr int L = simd::kLanes<T>;
+      switch (part.columns % L == 0 ? part.columns / L : 0) {
+        case 1: add_part<T, I, 1>(k, index, part, prefetch); break;
+        case 2: add_part<T, I, 2>(k, index, part, prefetch); break;
+        case 4: add_part<T, I, 4>(k, index, part, prefetch); break;
+        case 8: add_part<T, I, 8>(k, index, part, prefetch); break;
+        default: add_part<T, I, 0>(k, index, part, prefetch);
+      }
     }
   });
 }
