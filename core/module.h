@@ -119,8 +119,9 @@ StateDict state_dict(const Module& module) {
 }
 
 /// Copies `source` into `target`, entry by entry, or changes nothing: whatever is missing, unexpected, or of another
-/// shape or dtype is listed in one InvalidArgument.
-void copy_state(const StateDict& source, std::vector<std::pair<std::string, Tensor>> target);
+/// shape or dtype is listed in one InvalidArgument, which begins with `who`.
+void copy_state(const StateDict& source, std::vector<std::pair<std::string, Tensor>> target,
+                const char* who = "load_state_dict");
 
 template <class Module>
 void load_state_dict(Module& module, const StateDict& source) {

@@ -203,10 +203,11 @@ TESSERA_INLINE float exp(float x) {
   return x != x ? x : x > 88.7228f ? __builtin_inff() : x < -87.3365f ? 0.0f : y;
 }
 
-/// ln x for positive normal float, within 2 ulp. Cephes' polynomial on [sqrt(1/2), sqrt(2)).
+/// ln x for float, within 2 ulp, subnormals included; -inf for 0, NaN below 0. Cephes' polynomial on [sqrt(1/2), sqrt(2)).
 TESSERA_INLINE float log(float x) {
-  const int32_t bits = __builtin_bit_cast(int32_t, x);
-  int32_t e = (bits >> 23) - 126;
+  const bool tiny = x < 0x1p-126f;
+  const int32_t bits = __builtin_bit_cast(int32_t, tiny ? x * 0x1p24f : x);
+  int32_t e = (bits >> 23) - (tiny ? 150 : 126);
   float m = __builtin_bit_cast(float, (bits & 0x007fffff) | 0x3f000000);  // [0.5, 1)
   const bool low = m < 0.70710678f;
   e -= low ? 1 : 0;
@@ -222,11 +223,74 @@ TESSERA_INLINE float log(float x) {
   p = p * m - 2.4999993993e-1f;
   p = p * m + 3.3333331174e-1f;
   const float k = float(e);
-  return k * 0.693359375f + (m + (p * m * z - 0.5f * z - k * 2.12194440e-4f));
+  const float y = k * 0.693359375f + (m + (p * m * z - 0.5f * z - k * 2.12194440e-4f));
+  return x > 0.0f ? (x < __builtin_inff() ? y : x) : x == 0.0f ? -__builtin_inff() : __builtin_nanf("");
 }
 
+/// ln(1 + x) for x >= -1, within 3 ulp: the rounding of 1 + x is undone (Kahan).
+TESSERA_INLINE float log1p(float x) {
+  const float u = 1.0f + x, d = u - 1.0f;
+  return d == 0.0f ? x : u == __builtin_inff() ? u : log(u) * (x / d);
+}
+
+/// e^x - 1, within 4 ulp: the rounding of e^x is undone in the same way.
+TESSERA_INLINE float expm1(float x) {
+  const float u = exp(x), d = u - 1.0f;
+  return d == 0.0f ? x : d == -1.0f || u == __builtin_inff() ? d : d * (x / log(u));
+}
+
+/// tanh x within 3 ulp: an odd polynomial up to 0.625 (near-minimax), 1 - 2 / (e^2x + 1) beyond.
+TESSERA_INLINE float tanh(float x) {
+  const float z = x * x, t = __builtin_fabsf(x);
+  float p = -6.09671418e-3f;
+  p = p * z + 2.09971797e-2f;
+  p = p * z - 5.38509078e-2f;
+  p = p * z + 1.33327693e-1f;
+  p = p * z - 3.33333284e-1f;
+  const float large = 1.0f - 2.0f / (exp(t + t) + 1.0f);
+  return t < 0.625f ? p * z * x + x : __builtin_copysignf(large, x);
+}
+
+/// 1 / (1 + e^-x) within 3 ulp for x > -87.
+TESSERA_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
+
+/// The error function within 3 ulp: x + x P(x^2) below 1, 1 - e^Q(|x|) up to 4, 1 beyond (both near-minimax).
+TESSERA_INLINE float erf(float x) {
+  const float z = x * x, t = __builtin_fabsf(x), c = t < 4.0f ? t : 4.0f;
+  float p = 7.87587487e-5f;
+  p = p * z - 8.01686430e-4f;
+  p = p * z + 5.18908724e-3f;
+  p = p * z - 2.68542115e-2f;
+  p = p * z + 1.12835944e-1f;
+  p = p * z - 3.76126260e-1f;
+  p = p * z + 1.28379166e-1f;
+  float q = 1.63993798e-6f;
+  q = q * c - 4.61129130e-5f;
+  q = q * c + 5.97264443e-4f;
+  q = q * c - 4.76171728e-3f;
+  q = q * c + 2.64270436e-2f;
+  q = q * c - 1.10090196e-1f;
+  q = q * c - 6.31815672e-1f;
+  q = q * c - 1.13023925f;
+  q = q * c + 3.21471016e-4f;
+  return x != x ? x : t < 1.0f ? p * x + x : __builtin_copysignf(1.0f - exp(q), x);
+}
+
+TESSERA_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
+TESSERA_INLINE float abs(float x) { return __builtin_fabsf(x); }
+TESSERA_INLINE float pow(float x, float p) { return __builtin_powf(x, p); }
+
+// In double, the C library's, an element at a time: double is for checks, not for speed.
 TESSERA_INLINE double exp(double x) { return __builtin_exp(x); }
 TESSERA_INLINE double log(double x) { return __builtin_log(x); }
+TESSERA_INLINE double log1p(double x) { return __builtin_log1p(x); }
+TESSERA_INLINE double expm1(double x) { return __builtin_expm1(x); }
+TESSERA_INLINE double tanh(double x) { return __builtin_tanh(x); }
+TESSERA_INLINE double sigmoid(double x) { return 1.0 / (1.0 + __builtin_exp(-x)); }
+TESSERA_INLINE double erf(double x) { return __builtin_erf(x); }
+TESSERA_INLINE double sqrt(double x) { return __builtin_sqrt(x); }
+TESSERA_INLINE double abs(double x) { return __builtin_fabs(x); }
+TESSERA_INLINE double pow(double x, double p) { return __builtin_pow(x, p); }
 
 }  // namespace TESSERA_TARGET_ISA
 }  // namespace simd
