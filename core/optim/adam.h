@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tessera/core/tensor.h"
+#include "tessera/core/module.h"
 
 namespace tessera {
 
@@ -32,6 +32,12 @@ class Adam {
   /// One update from the gradients at hand; a parameter without one is left alone. All parameters in one parallel pass.
   void step();
   void clear_grad();
+
+  /// What a resumed run needs: "steps", and "m.<i>", "v.<i>" of parameter i; the moments are the optimiser's own, not
+  /// copies.
+  StateDict state() const;
+  /// Replaces the state, or changes nothing. Errors: InvalidArgument, as `copy_state`.
+  void load_state(const StateDict& state);
 
   int64_t steps() const { return steps_; }
   Options& options() { return options_; }
