@@ -35,12 +35,14 @@ void Adam::step() {
   // Every parameter is cut into pieces, and all pieces run as one loop: small parameters cost no fork each.
   constexpr int64_t kPiece = 1 << 14;
   std::vector<AdamKernel::Args> pieces;
+  int64_t elements = 0;
   pieces.reserve(slots_.size() * 2);
   Device device = Device::cpu;
   for (Slot& slot : slots_) {
     const Tensor grad = slot.parameter.grad();
     if (!grad.defined()) continue;
     device = slot.parameter.device();
+    elements += slot.parameter.numel();
     const AdamKernel::Args whole{slot.parameter.dtype() == DType::f64,
                                  0,
                                  0,
@@ -61,7 +63,8 @@ void Adam::step() {
       pieces.push_back(piece);
     }
   }
-  parallel_for(int64_t(pieces.size()), 2, [&](int64_t begin, int64_t end) {
+  const int64_t grain = elements <= 2 * kPiece ? int64_t(pieces.size()) : 2;
+  parallel_for(int64_t(pieces.size()), grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) run<AdamKernel>(device, pieces[size_t(i)]);
   });
 }
