@@ -5,8 +5,8 @@
 #include "tessera/apps/support/progress.h"
 #include "tessera/apps/support/report.h"
 #include "tessera/core/autograd.h"
-#include "tessera/core/confusion.h"
 #include "tessera/core/isa.h"
+#include "tessera/core/metrics.h"
 #include "tessera/core/parallel.h"
 #include "tessera/core/version.h"
 
@@ -63,8 +63,8 @@ std::string node_report(const NodeOptions& o, const NodeTask& task, const Finish
   r.charts = {loss, accuracy};
 
   r.confusion_title = std::string(split.test.numel() > 0 ? "Test" : "Training") + " nodes: label and prediction" + suffix;
-  r.confusion = confusion(logits_of(chosen.model, task, chosen.random), task.data.labels,
-                          split.test.numel() > 0 ? split.test : split.train);
+  r.confusion = confusion_matrix(logits_of(chosen.model, task, chosen.random), task.data.labels,
+                                 split.test.numel() > 0 ? split.test : split.train);
   r.class_names = task.class_names;
   if (several) {
     r.runs = {"Runs", {"run", "seed", "epochs", "training", "validation", "test"}, {}};

@@ -56,6 +56,34 @@ footer{color:var(--soft);font-size:12.5px;margin-top:24px}
 @media print{body{background:#fff}.card{break-inside:avoid}}
 )css";
 
+/// A confusion matrix, a row per label, and its shares; those of nothing are 0.
+struct Confusion {
+  int64_t classes;
+  const int64_t* counts;
+
+  explicit Confusion(const Tensor& matrix) : classes(matrix.dim(0)), counts(matrix.data<int64_t>()) {}
+  int64_t count(int64_t label, int64_t predicted) const { return counts[label * classes + predicted]; }
+  int64_t labelled(int64_t label) const {
+    int64_t sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += count(label, c);
+    return sum;
+  }
+  int64_t predicted(int64_t as) const {
+    int64_t sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += count(c, as);
+    return sum;
+  }
+  int64_t total() const {
+    int64_t sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += labelled(c);
+    return sum;
+  }
+  static double share(int64_t part, int64_t whole) { return whole > 0 ? double(part) / double(whole) : 0; }
+  double precision(int64_t c) const { return share(count(c, c), predicted(c)); }
+  double recall(int64_t c) const { return share(count(c, c), labelled(c)); }
+  double f1(int64_t c) const { return share(2 * count(c, c), predicted(c) + labelled(c)); }
+};
+
 std::string fixed(double value, int digits) {
   char text[40];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
@@ -76,7 +104,7 @@ void add_charts(const Report& r, std::string& out) {
 
 // A row per label, shaded by its share of the label's nodes.
 void add_confusion(const Report& r, const std::vector<std::string>& names, std::string& out) {
-  const Confusion& m = r.confusion;
+  const Confusion m(r.confusion);
   const bool dense = m.classes > 16;
   out += "<section class=\"card\"><h2>" + html(r.confusion_title) + "</h2><div class=\"scroll\"><table class=\"matrix" +
          std::string(dense ? " dense" : "") + "\"><tr><th></th><th class=\"axis\" colspan=\"" + to_text(m.classes) +
@@ -99,7 +127,7 @@ void add_confusion(const Report& r, const std::vector<std::string>& names, std::
 }
 
 void add_classes(const Report& r, const std::vector<std::string>& names, std::string& out) {
-  const Confusion& m = r.confusion;
+  const Confusion m(r.confusion);
   double precision = 0, recall = 0, f1 = 0;
   out +=
       "<section class=\"card\"><h2>Per class</h2><div "
@@ -149,9 +177,9 @@ std::string html_of(const Report& r) {
     out += "</div>\n";
   }
   add_charts(r, out);
-  if (r.confusion.total() > 0) {
+  if (r.confusion.defined()) {
     std::vector<std::string> names = r.class_names;
-    for (int64_t c = int64_t(names.size()); c < r.confusion.classes; ++c) names.push_back(to_text(c));
+    for (int64_t c = int64_t(names.size()); c < r.confusion.dim(0); ++c) names.push_back(to_text(c));
     out += "<div class=\"grid2\">\n";
     add_confusion(r, names, out);
     add_classes(r, names, out);

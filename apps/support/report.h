@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tessera/apps/support/chart.h"
-#include "tessera/core/confusion.h"
+#include "tessera/core/tensor.h"
 
 namespace tessera::apps {
 
@@ -23,7 +23,7 @@ struct Report {
   std::vector<Fact> facts;
   std::vector<Chart> charts;
   std::string confusion_title;
-  Confusion confusion;
+  Tensor confusion;                      ///< of `confusion_matrix`; undefined: none
   std::vector<std::string> class_names;  ///< empty: the numbers of the classes
   Table runs;
   std::string command;

@@ -98,4 +98,21 @@ void torch_shaped_spmm(const int64_t* rowptr, const int64_t* col, const float* v
   });
 }
 
+void plain_dots(const float* a_dst, const float* b_src, const int32_t* src, const int32_t* dst, int64_t edges, int64_t width,
+                float* out) {
+  parallel_for(edges, 1 << 12, [=](int64_t begin, int64_t end) {
+    for (int64_t e = begin; e < end; ++e) {
+      const float *a = a_dst + dst[e] * width, *b = b_src + src[e] * width;
+      float lanes[kLanes] = {};
+      int64_t f = 0;
+      for (; f + kLanes <= width; f += kLanes)
+        for (int l = 0; l < kLanes; ++l) lanes[l] += a[f + l] * b[f + l];
+      float sum = 0;
+      for (; f < width; ++f) sum += a[f] * b[f];
+      for (const float lane : lanes) sum += lane;
+      out[e] = sum;
+    }
+  });
+}
+
 }  // namespace tessera::bench

@@ -14,4 +14,8 @@ void gather_rows(const float* x, int64_t width, const int32_t* col, int64_t coun
 void torch_shaped_spmm(const int64_t* rowptr, const int64_t* col, const float* values, const float* x, int64_t rows,
                        int64_t width, float* out);
 
+/// One dot product per edge in the caller's order of edges.
+void plain_dots(const float* a_dst, const float* b_src, const int32_t* src, const int32_t* dst, int64_t edges, int64_t width,
+                float* out);
+
 }  // namespace tessera::bench

@@ -137,8 +137,8 @@ TEST(event_log, scalars_come_back) {
 
 TEST(event_log, of_a_resumed_run_of_several) {
   const TemporaryFolder folder;
-  const std::vector<std::string> base = {"tessera-train-node", "--split", "random:50%/20%", "--log-dir", folder / "log", "--checkpoint",
-                                         folder / "c", "--resume", "--seed", "4"};
+  const std::vector<std::string> base = {"tessera-train-node", "--split",    "random:50%/20%", "--log-dir", folder / "log",
+                                         "--checkpoint",       folder / "c", "--resume",       "--seed",    "4"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), base.begin(), base.end());
     return run_program(more);
@@ -152,7 +152,9 @@ TEST(event_log, of_a_resumed_run_of_several) {
   EXPECT_EQ(second.starts, std::vector<int64_t>{10}) << "TensorBoard drops what was logged from here on";
   EXPECT_EQ(second.curves.at("loss/train").front().step, 11);
   EXPECT_EQ(second.curves.at("loss/valid").back().step, 15);
-  ASSERT_EQ(run_program({"tessera-train-node", "--runs", "2", "--seed", "4", "--epochs", "3", "--log-dir", folder / "two"}).code, 0);
+  ASSERT_EQ(
+      run_program({"tessera-train-node", "--runs", "2", "--seed", "4", "--epochs", "3", "--log-dir", folder / "two"}).code,
+      0);
   for (const char* name : {"two/seed-4", "two/seed-5"})
     EXPECT_EQ(decode(event_files(folder / name).at(0)).curves.at("loss/train").size(), 3u) << name;
 }

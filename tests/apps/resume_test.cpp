@@ -56,7 +56,8 @@ void kill_and_compare(const Arguments& options, int kills, unsigned seed) {
   EXPECT_EQ(outcome(folder / "cut.json", folder / "cut/model.safetensors"),
             outcome(folder / "whole.json", folder / "whole/model.safetensors"));
   std::vector<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "cut")) left.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "cut"))
+    left.push_back(entry.path().filename().string());
   std::sort(left.begin(), left.end());
   EXPECT_EQ(left, (std::vector<std::string>{"checkpoint.safetensors", "model.safetensors"})) << "no stray temporary file";
 }
@@ -94,10 +95,14 @@ TEST(resume, a_finished_run_goes_on_for_longer) {
   const TemporaryFolder folder;
   const Arguments options = {kProgram, "--checkpoint"};
   ASSERT_EQ(run_program(options + Arguments{folder / "a", "--epochs", "40"}).code, 0);
-  ASSERT_EQ(run_program(options + Arguments{folder / "a", "--resume", "--epochs", "70", "--runs", "2", "--json", folder / "a.json"}).code,
+  ASSERT_EQ(run_program(options +
+                        Arguments{folder / "a", "--resume", "--epochs", "70", "--runs", "2", "--json", folder / "a.json"})
+                .code,
             0);
-  ASSERT_EQ(run_program(options + Arguments{folder / "b", "--epochs", "70", "--runs", "2", "--json", folder / "b.json"}).code, 0);
-  EXPECT_EQ(outcome(folder / "a.json", folder / "a/model.safetensors"), outcome(folder / "b.json", folder / "b/model.safetensors"));
+  ASSERT_EQ(
+      run_program(options + Arguments{folder / "b", "--epochs", "70", "--runs", "2", "--json", folder / "b.json"}).code, 0);
+  EXPECT_EQ(outcome(folder / "a.json", folder / "a/model.safetensors"),
+            outcome(folder / "b.json", folder / "b/model.safetensors"));
 }
 
 TEST(resume, refuses_what_it_cannot_continue) {
@@ -112,8 +117,9 @@ TEST(resume, refuses_what_it_cannot_continue) {
   };
   refused({"--epochs", "20"}, 2, path + " is there already: --resume continues it, another folder starts anew (see --help)");
   refused({"--epochs", "20", "--resume", "--hidden", "8", "--seed", "3"}, 2,
-          path + ": was made with other options: --hidden 8 (was 16), --seed 3 (was 0); give the same, or another --checkpoint "
-                 "folder (see --help)");
+          path +
+              ": was made with other options: --hidden 8 (was 16), --seed 3 (was 0); give the same, or another --checkpoint "
+              "folder (see --help)");
   EXPECT_EQ(read_file(path), good) << "a refusal changes nothing";
   std::string bad = good;
   bad[bad.size() - 5] ^= 1;

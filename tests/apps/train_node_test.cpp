@@ -26,7 +26,8 @@ TEST(train_node, json_has_what_the_house_says) {
   EXPECT_EQ(manifest["dataset"], "karate");
   EXPECT_EQ(manifest["device"], "cpu");
   EXPECT_EQ(manifest["options"]["--hidden"], "16");
-  for (const char* name : {"version", "command", "threads", "isa", "data_sha256", "started", "wall_seconds", "peak_rss_bytes"})
+  for (const char* name :
+       {"version", "command", "threads", "isa", "data_sha256", "started", "wall_seconds", "peak_rss_bytes"})
     EXPECT_TRUE(manifest.contains(name)) << name;
   const auto& result = root["result"];
   EXPECT_EQ(result["metric"], "accuracy");
@@ -41,7 +42,9 @@ TEST(train_node, the_same_bits_for_every_number_of_threads) {
   const TemporaryFolder folder;
   std::string first;
   for (const char* threads : {"1", "2", "3"}) {
-    ASSERT_EQ(run_program({kProgram, "--threads", threads, "--epochs", "50", "--hidden", "256", "--json", folder / "r.json"}).code, 0);
+    ASSERT_EQ(
+        run_program({kProgram, "--threads", threads, "--epochs", "50", "--hidden", "256", "--json", folder / "r.json"}).code,
+        0);
     const std::string digest = json_of(folder / "r.json")["result"]["weights_sha256"][0];
     if (first.empty()) first = digest;
     EXPECT_EQ(digest, first) << threads;
@@ -68,24 +71,32 @@ TEST(train_node, refuses_with_one_line) {
       {{"--model", "gnc"}, 2, "--model: 'gnc' is not known, did you mean 'gcn'? (gcn) (see --help)"},
       {{"--recipe", "kpif"}, 2, "--recipe: 'kpif' is not known, did you mean 'kipf'? (kipf, shchur, plain) (see --help)"},
       {{"--device", "cuda"}, 2, "--device: 'cuda' is not known (cpu) (see --help)"},
-      {{"--patience", "5"}, 2,
-       "early stopping needs validation nodes but the split has " + counts + "; use --patience 0 or --split random (see --help)"},
+      {{"--patience", "5"},
+       2,
+       "early stopping needs validation nodes but the split has " + counts +
+           "; use --patience 0 or --split random (see --help)"},
       {{"--split", "1"}, 2, "--split 1: karate has 1 split, 0 is the first (see --help)"},
       {{"--split", "random:60%/50%"}, 2, "--split random:60%/50%: the shares are more than 100 % together (see --help)"},
       {{"--split", "random:0/5"}, 2, ""},
-      {{"--split", "often"}, 2,
-       "--split often: needs to be given, random, random:20/30 (nodes of each class), random:60%/20% (shares) or a number (see "
+      {{"--split", "often"},
+       2,
+       "--split often: needs to be given, random, random:20/30 (nodes of each class), random:60%/20% (shares) or a number "
+       "(see "
        "--help)"},
       {{"--resume"}, 2, "--resume and --checkpoint-every need --checkpoint DIR (see --help)"},
-      {{"--json", folder / "no/r.json"}, 2,
+      {{"--json", folder / "no/r.json"},
+       2,
        "--json " + folder / "no/r.json" + ": there is no folder " + folder / "no" + " (see --help)"},
       {{"--report", folder.path()}, 2, "--report " + folder.path() + ": is a folder but needs to be a file (see --help)"},
-      {{"--checkpoint", folder / "file"}, 2,
+      {{"--checkpoint", folder / "file"},
+       2,
        "--checkpoint " + folder / "file" + ": is a file but needs to be a folder (see --help)"},
       {{"--log-dir", folder / "file/x"}, 2, ""},
-      {{"--save", "/proc/w.safetensors"}, 2,
+      {{"--save", "/proc/w.safetensors"},
+       2,
        "--save /proc/w.safetensors: cannot write in /proc: No such file or directory (see --help)"},
-      {{"--nodes", folder / "file"}, 2,
+      {{"--nodes", folder / "file"},
+       2,
        "--nodes, --id-column, --label-column and --split-column go with --edges FILE (see --help)"},
       {{"--edges", folder / "none.csv"}, 1, folder / "none.csv" + ": cannot be opened: No such file or directory"},
       {{"--dataset", "cora", "--data", folder.path()}, 1, ""},
@@ -151,7 +162,8 @@ TEST(train_node, report_needs_nothing_beside_itself) {
   const Ended ended = run_program({kProgram, "--split", "random:50%/20%", "--runs", "2", "--report", folder / "r.html"});
   ASSERT_EQ(ended.code, 0) << ended.errors;
   const std::string page = read_file(folder / "r.html");
-  for (const char* text : {"<!doctype html>", "<svg", "Per class", "predicted", "Runs", "How this was made", "weights sha256", "</html>"})
+  for (const char* text :
+       {"<!doctype html>", "<svg", "Per class", "predicted", "Runs", "How this was made", "weights sha256", "</html>"})
     EXPECT_NE(page.find(text), std::string::npos) << text;
   for (const char* text : {"http:", "https:", "src=", "href=", "url(", "@import", "<script", "nan", "inf"})
     EXPECT_EQ(page.find(text), std::string::npos) << text;
@@ -165,10 +177,10 @@ TEST(train_node, paths_are_bytes) {
   put(odd + "/edges.csv", "a,b\nb,c\nc,d\nd,a\n");
   put(odd + "/nodes.csv", "id,x,label\na,1,rot\nb,2,blau\nc,3,rot\nd,4,grün <&>\n");
   for (const char* locale : {"LC_ALL=C", "LC_ALL=C.UTF-8"}) {
-    const Ended ended =
-        run_program({kProgram, "--edges", odd + "/edges.csv", "--nodes", odd + "/nodes.csv", "--split", "random:1/0", "--patience", "0",
-                     "--epochs", "5", "--json", odd + "/r.json", "--report", odd + "/r.html", "--checkpoint", odd + "/ü", "--resume"},
-                    {locale});
+    const Ended ended = run_program(
+        {kProgram, "--edges", odd + "/edges.csv", "--nodes", odd + "/nodes.csv", "--split", "random:1/0", "--patience", "0",
+         "--epochs", "5", "--json", odd + "/r.json", "--report", odd + "/r.html", "--checkpoint", odd + "/ü", "--resume"},
+        {locale});
     ASSERT_EQ(ended.code, 0) << ended.errors;
     EXPECT_NE(read_file(odd + "/r.html").find("grün &lt;&amp;&gt;"), std::string::npos);
     EXPECT_NO_THROW((void)load_checkpoint(odd + "/ü/model.safetensors"));
@@ -178,7 +190,8 @@ TEST(train_node, paths_are_bytes) {
   EXPECT_EQ(missing.errors, std::string(kProgram) + ": " + odd + "/nö.csv: cannot be opened: No such file or directory\n");
 }
 
-// No loop of the karate club is worth a second thread: oneTBB makes its workers at the first parallel loop, so there are none.
+// No loop of the karate club is worth a second thread: oneTBB makes its workers at the first parallel loop, so there are
+// none.
 TEST(train_node, a_small_graph_starts_no_thread) {
   Process process({kProgram, "--threads", "4", "--epochs", "100000000"});
   process.wait_for_output();
@@ -196,8 +209,8 @@ TEST(train_node, a_small_graph_starts_no_thread) {
 TEST(train_node, given_splits_one_a_run) {
   if (!have_shared_data("heterophilous/cornell.npz")) return;
   const TemporaryFolder folder;
-  const Ended ended = run_program({kProgram, "--dataset", "heterophilous/cornell", "--data", shared_data().string(), "--runs", "10",
-                                   "--epochs", "30", "--json", folder / "r.json"});
+  const Ended ended = run_program({kProgram, "--dataset", "heterophilous/cornell", "--data", shared_data().string(),
+                                   "--runs", "10", "--epochs", "30", "--json", folder / "r.json"});
   ASSERT_EQ(ended.code, 0) << ended.errors;
   const auto root = json_of(folder / "r.json");
   EXPECT_EQ(root["manifest"]["recipe"], "plain");

@@ -71,8 +71,8 @@ struct Case {
   std::string name;
   std::vector<Input> inputs;
   std::function<Tensor(const Tensors&)> call;
-  /// Naive, and by another algorithm than the op's. Without one (a case too large for it) values and gradients are held
-  /// only to determinism, differences, and to the instruction sets among each other.
+  /// Naive, and by another algorithm than the op's. Without one (a case too large for its tape of 20M steps) only what
+  /// needs none is tested: determinism, differences, versions.
   std::function<Array(const Arrays&)> reference;
   double k = 1;               ///< roundings that a term of the output may go through; 0: the correctly rounded value
   double grad_k = 2;          ///< the same for gradients

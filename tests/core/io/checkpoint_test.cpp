@@ -110,7 +110,7 @@ TEST(checkpoint, another_shape_leaves_the_old_state_whole) {
   half.tensors["optimiser.v.0"] = zeros(Shape{4});
   half.tensors["model.w"] = full(Shape{3}, 77);
   EXPECT_EQ(error_of<InvalidArgument>([&] { restore(half, large, of_large, generator); }),
-            "load_state_dict: v.0 is f32 [4] but needs to be f32 [3]");
+            "adam: v.0 is f32 [4] but needs to be f32 [3]");
   EXPECT_EQ(large.w.to_vector<float>(), weights);
   EXPECT_EQ(of_large.state().at("m.0").to_vector<float>(), m);
   EXPECT_EQ(of_large.steps(), 2);
