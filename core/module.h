@@ -129,10 +129,10 @@ NamedTensors named_parameters(Module& module) {
 
 /// Errors: InvalidArgument, which lists whatever `source` lacks of `target`, has beyond it, or has in another shape or
 /// dtype.
-void check_state(const StateDict& source, const NamedTensors& target);
+void check_state(const StateDict& source, const NamedTensors& target, const char* who = "load_state_dict");
 
 /// Copies `source` into `target`, entry by entry, or changes nothing. Errors: as `check_state`.
-void copy_state(const StateDict& source, NamedTensors target);
+void copy_state(const StateDict& source, NamedTensors target, const char* who = "load_state_dict");
 
 template <class Module>
 void load_state_dict(Module& module, const StateDict& source) {
