@@ -88,8 +88,9 @@ Walk2 walk_of(const Shape& a, const Shape& b, const Shape& out) {
 }
 
 void apply(Binary op, Element element, const Tensor& a, const Tensor& b, Tensor& out, bool negate = false) {
+  void* to = out.mutable_raw();
   if (out.numel() == 0) return;
-  run<BinaryKernel>(a.device(), {op, element, negate, out.numel(), a.raw(), b.raw(), out.mutable_raw(),
+  run<BinaryKernel>(a.device(), {op, element, negate, out.numel(), a.raw(), b.raw(), to,
                                  walk_of(a.shape(), b.shape(), out.shape())});
 }
 

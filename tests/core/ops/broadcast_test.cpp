@@ -94,7 +94,7 @@ TEST(Broadcast, Arithmetic) {
     verify(binary("sub", pair, sub, [](const Real& a, const Real& b) { return a - b; }, false));
     verify(binary("mul", pair, mul, [](const Real& a, const Real& b) { return a * b; }, true));
     Case quotient = binary("div", pair, div, [](const Real& a, const Real& b) { return a / b; }, false);
-    quotient.inputs[1] = quotient.inputs[1].saved();
+    quotient.inputs[1] = real(pair.b, 1, 2).saved();
     quotient.saves_output = true;
     quotient.grad_k = 4;
     verify(quotient);
@@ -173,9 +173,11 @@ TEST(Broadcast, Comparisons) {
 
 TEST(Broadcast, Where) {
   for (const Pair& pair : pairs())
-    for (const Shape& shape : {pair.a, pair.b, joined(pair.a, pair.b)})
+    for (const Shape& shape : {pair.a, pair.b, joined(pair.a, pair.b)}) {
+      Input mask = ids(shape, 2, DType::u8);
+      if (shape == joined(pair.a, pair.b)) mask = mask.saved();  // else it is expanded first
       verify({.name = "where " + to_text(shape) + " " + to_text(pair.a) + " " + to_text(pair.b),
-              .inputs = {ids(shape, 2, DType::u8).saved(), real(pair.a), real(pair.b)},
+              .inputs = {mask, real(pair.a), real(pair.b)},
               .call = [](const Tensors& in) { return where(in[0], in[1], in[2]); },
               .reference =
                   [](const Arrays& in) {
@@ -186,6 +188,7 @@ TEST(Broadcast, Where) {
                   },
               .k = 0,
               .grad_k = 1});
+    }
 }
 
 TEST(Broadcast, WhereHidesNan) {
