@@ -5,7 +5,7 @@
 
 namespace tessera {
 
-void copy_state(const StateDict& source, std::vector<std::pair<std::string, Tensor>> target) {
+void check_state(const StateDict& source, const NamedTensors& target, const char* who) {
   std::string problems;
   const auto problem = [&](const std::string& text) { problems += (problems.empty() ? "" : "; ") + text; };
   std::set<std::string> known;
@@ -20,7 +20,11 @@ void copy_state(const StateDict& source, std::vector<std::pair<std::string, Tens
   }
   for (const auto& [name, tensor] : source)
     if (!known.contains(name)) problem("unexpected " + name + " " + to_text(tensor.shape()));
-  check(problems.empty(), "load_state_dict: {}", problems);
+  check(problems.empty(), "{}: {}", who, problems);
+}
+
+void copy_state(const StateDict& source, NamedTensors target, const char* who) {
+  check_state(source, target, who);
   for (auto& [name, tensor] : target) {
     const Tensor& from = source.at(name);
     if (from.numel() > 0 && from.raw() != tensor.raw())

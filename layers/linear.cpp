@@ -1,5 +1,6 @@
 #include "tessera/layers/linear.h"
 
+#include "tessera/core/ops/arrange.h"
 #include "tessera/core/ops/elementwise.h"
 #include "tessera/core/ops/matmul.h"
 #include "tessera/layers/init.h"

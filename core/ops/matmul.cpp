@@ -101,23 +101,4 @@ Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options) {
   return out;
 }
 
-Tensor transpose(const Tensor& x) {
-  check(x.ndim() == 2, "transpose: x has shape {} but needs two dimensions", x.shape());
-  const int64_t rows = x.dim(0), columns = x.dim(1);
-  Tensor out = Tensor::empty(Shape{columns, rows}, x.dtype(), x.device());
-  with_any(x.dtype(), [&]<class T>() {
-    constexpr int64_t kTile = 16;
-    const T* from = x.data<T>();
-    T* to = out.mutable_data<T>();
-    parallel_for((columns + kTile - 1) / kTile, (1 << 15) / (kTile * (rows + 1)) + 1, [=](int64_t begin, int64_t end) {
-      for (int64_t j0 = begin * kTile; j0 < std::min(columns, end * kTile); j0 += kTile)
-        for (int64_t i0 = 0; i0 < rows; i0 += kTile)
-          for (int64_t j = j0; j < std::min(columns, j0 + kTile); ++j)
-            for (int64_t i = i0; i < std::min(rows, i0 + kTile); ++i) to[j * rows + i] = from[i * columns + j];
-    });
-  });
-  record("transpose", out, {x}, [](const Tensor& grad, Gradients& into) { into.add(0, transpose(grad)); });
-  return out;
-}
-
 }  // namespace tessera

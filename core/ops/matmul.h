@@ -16,7 +16,4 @@ struct MatmulOptions {
 /// Errors: InvalidArgument for shapes or dtypes, naming them; Unsupported for other dtypes.
 Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options = {});
 
-/// (N, M) from x (M, N), any dtype. Gradient: transposed back.
-Tensor transpose(const Tensor& x);
-
 }  // namespace tessera

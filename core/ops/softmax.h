@@ -4,12 +4,12 @@
 
 namespace tessera {
 
-/// Softmax of each row: exp(x[i, j] - max_i) / sum_j exp(x[i, j] - max_i). x (N, C), f32 or f64. Rows are shifted by their own
-/// maximum; a row of no elements gives nothing; a row holding NaN gives NaN. Gradient: y (grad - sum_j grad y).
-/// Errors: InvalidArgument unless two dimensions.
-Tensor softmax(const Tensor& x);
+/// Softmax along dimension `dim`: exp(x - m) / sum exp(x - m), m being the line's own maximum. f32 or f64. A line of no
+/// elements gives nothing; one that holds NaN or +inf gives NaN; -inf gives 0. Gradient: y (grad - sum grad y).
+/// Errors: InvalidArgument "softmax: dimension 2 does not exist in shape [4, 3]"; Unsupported for other dtypes.
+Tensor softmax(const Tensor& x, int dim = -1);
 
-/// Its logarithm: x[i, j] - max_i - ln sum_j exp(x[i, j] - max_i). Gradient: grad - softmax sum_j grad.
-Tensor log_softmax(const Tensor& x);
+/// Its logarithm, x - m - ln sum exp(x - m). Gradient: grad - e^y sum grad.
+Tensor log_softmax(const Tensor& x, int dim = -1);
 
 }  // namespace tessera

@@ -15,7 +15,9 @@ struct AdamKernel {
     const void* g;
     void* m;
     void* v;
-    double beta1, beta2, eps, weight_decay;
+    double beta1, beta2, eps;
+    double weight_decay;     // added to the gradient, times w
+    double shrink;           // of w, before the update
     double step_size;        // lr / (1 - beta1^t)
     double inverse_root;     // 1 / sqrt(1 - beta2^t)
   };

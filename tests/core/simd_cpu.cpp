@@ -4,14 +4,24 @@
 namespace tessera::test {
 namespace {
 
-template <class T>
-void math(const SimdMathKernel::Args& k) {
+template <class T, class F>
+TESSERA_INLINE void each(const SimdMathKernel::Args& k, F f) {
   const T* x = static_cast<const T*>(k.x);
   T* y = static_cast<T*>(k.y);
-  if (k.log)
-    for (int64_t i = 0; i < k.count; ++i) y[i] = simd::log(x[i]);
-  else
-    for (int64_t i = 0; i < k.count; ++i) y[i] = simd::exp(x[i]);
+  for (int64_t i = 0; i < k.count; ++i) y[i] = f(x[i]);
+}
+
+template <class T>
+void math(const SimdMathKernel::Args& k) {
+  switch (k.function) {
+    case SimdFunction::exp: return each<T>(k, [](T x) { return simd::exp(x); });
+    case SimdFunction::log: return each<T>(k, [](T x) { return simd::log(x); });
+    case SimdFunction::log1p: return each<T>(k, [](T x) { return simd::log1p(x); });
+    case SimdFunction::expm1: return each<T>(k, [](T x) { return simd::expm1(x); });
+    case SimdFunction::tanh: return each<T>(k, [](T x) { return simd::tanh(x); });
+    case SimdFunction::sigmoid: return each<T>(k, [](T x) { return simd::sigmoid(x); });
+    case SimdFunction::erf: return each<T>(k, [](T x) { return simd::erf(x); });
+  }
 }
 
 }  // namespace

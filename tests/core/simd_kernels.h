@@ -6,10 +6,12 @@
 
 namespace tessera::test {
 
-/// y = exp(x) or log(x) by core/simd.h, in a loop like those of the library's kernels.
+enum class SimdFunction { exp, log, log1p, expm1, tanh, sigmoid, erf };
+
+/// y = f(x) by core/simd.h, in a loop like those of the library's kernels.
 struct SimdMathKernel {
   struct Args {
-    bool log;
+    SimdFunction function;
     bool is_double;
     int64_t count;
     const void* x;

@@ -15,9 +15,9 @@ namespace tessera::test {
 namespace {
 
 template <class T>
-std::vector<T> math(const std::vector<T>& x, bool log) {
+std::vector<T> math(const std::vector<T>& x, SimdFunction function) {
   std::vector<T> y(x.size());
-  run<SimdMathKernel>(Device::cpu, {log, sizeof(T) == 8, int64_t(x.size()), x.data(), y.data()});
+  run<SimdMathKernel>(Device::cpu, {function, sizeof(T) == 8, int64_t(x.size()), x.data(), y.data()});
   return y;
 }
 
@@ -51,7 +51,7 @@ TEST(Simd, ExpIsWithinTwoUlp) {
     set_isa(isa);
     float at = 0;
     EXPECT_LE(worst(
-                  x, math(x, false), [](double v) { return std::exp(v); }, &at),
+                  x, math(x, SimdFunction::exp), [](double v) { return std::exp(v); }, &at),
               2)
         << name(isa) << " at " << at;
   }
@@ -65,9 +65,35 @@ TEST(Simd, LogIsWithinTwoUlp) {
     set_isa(isa);
     float at = 0;
     EXPECT_LE(worst(
-                  x, math(x, true), [](double v) { return std::log(v); }, &at),
+                  x, math(x, SimdFunction::log), [](double v) { return std::log(v); }, &at),
               2)
         << name(isa) << " at " << at;
+  }
+}
+
+TEST(Simd, OtherFunctionsAreWithinTheirUlps) {
+  const Restore restore;
+  struct {
+    SimdFunction function;
+    float low, high;
+    double (*exact)(double);
+    double ulps;
+  } const all[] = {
+      {SimdFunction::log, 0x1p-149f, 0x1p-126f, [](double v) { return std::log(v); }, 2},
+      {SimdFunction::log1p, -0.999f, 1e30f, [](double v) { return std::log1p(v); }, 3},
+      {SimdFunction::expm1, -87, 88, [](double v) { return std::expm1(v); }, 4},
+      {SimdFunction::tanh, -90, 90, [](double v) { return std::tanh(v); }, 3},
+      {SimdFunction::sigmoid, -87, 100, [](double v) { return 1 / (1 + std::exp(-v)); }, 3},
+      {SimdFunction::erf, -10, 10, [](double v) { return std::erf(v); }, 3},
+  };
+  for (const auto& f : all) {
+    const std::vector<float> x = sweep(f.low, f.high);
+    for (const Isa isa : isas()) {
+      set_isa(isa);
+      float at = 0;
+      EXPECT_LE(worst(x, math(x, f.function), f.exact, &at), f.ulps)
+          << "function " << int(f.function) << " " << name(isa) << " at " << at;
+    }
   }
 }
 
@@ -77,7 +103,7 @@ TEST(Simd, SpecialValuesOfExp) {
   for (const Isa isa : isas()) {
     set_isa(isa);
     const std::vector<float> y =
-        math<float>({0, -0.0f, inf, -inf, NAN, 89, 1000, max, -88, -1000, -max, 1e-45f, -NAN}, false);
+        math<float>({0, -0.0f, inf, -inf, NAN, 89, 1000, max, -88, -1000, -max, 1e-45f, -NAN}, SimdFunction::exp);
     EXPECT_EQ(y[0], 1);
     EXPECT_EQ(y[1], 1);
     EXPECT_EQ(y[2], inf);
@@ -91,7 +117,7 @@ TEST(Simd, SpecialValuesOfExp) {
     EXPECT_EQ(y[10], 0);
     EXPECT_EQ(y[11], 1);
     EXPECT_TRUE(std::isnan(y[12]));
-    EXPECT_EQ(math<float>({1}, true)[0], 0);
+    EXPECT_EQ(math<float>({1}, SimdFunction::log)[0], 0);
   }
 }
 
@@ -106,7 +132,7 @@ TEST(Simd, ExpIsMonotoneAcrossItsReductionSteps) {
   }
   for (const Isa isa : isas()) {
     set_isa(isa);
-    const std::vector<float> y = math(x, false);
+    const std::vector<float> y = math(x, SimdFunction::exp);
     for (size_t i = 1; i < y.size(); ++i) EXPECT_GE(y[i], y[i - 1] * (1 - 0x1p-22f)) << x[i];
   }
 }
@@ -117,10 +143,10 @@ TEST(Simd, DoublesAreLibmAccurate) {
   for (int i = -7000; i <= 7000; ++i) x.push_back(i / 10.0 + 1e-3);
   for (const Isa isa : isas()) {
     set_isa(isa);
-    const std::vector<double> e = math(x, false);
+    const std::vector<double> e = math(x, SimdFunction::exp);
     for (size_t i = 0; i < x.size(); ++i)
       EXPECT_EQ(compare(e[i], std::exp((long double)(x[i])), DType::f64, 1, e[i]), "") << x[i];
-    const std::vector<double> l = math(e, true);
+    const std::vector<double> l = math(e, SimdFunction::log);
     for (size_t i = 0; i < x.size(); ++i)
       EXPECT_EQ(compare(l[i], std::log((long double)(e[i])), DType::f64, 1, std::fabs(l[i])), "") << e[i];
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "tessera/core/ops/arrange.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/tests/support/cases.h"
 #include "tessera/tests/support/graphs.h"
