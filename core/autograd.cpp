@@ -37,8 +37,13 @@ namespace {
 thread_local bool recording = true;
 std::atomic<uint64_t> next_number{1};
 
-/// Nodes whose release is due. A chain of nodes would otherwise be destroyed recursively, one stack frame per op.
-thread_local std::vector<std::shared_ptr<Node>>* releasing = nullptr;
+/// What a node held when it died. A chain of nodes, through inputs or through what closures captured, would otherwise be
+/// destroyed recursively, one stack frame per op.
+struct Release {
+  std::vector<std::shared_ptr<Node>> nodes;
+  std::vector<Backward> closures;
+};
+thread_local Release* releasing = nullptr;
 
 bool participates(const Tensor& tensor) { return tensor.defined() && TensorState::of(tensor)->requires_grad; }
 
@@ -58,15 +63,21 @@ void accumulate(Tensor& sum, const Tensor& grad) {
 }  // namespace
 
 Node::~Node() {
-  std::vector<std::shared_ptr<Node>> due;
-  std::vector<std::shared_ptr<Node>>* list = releasing != nullptr ? releasing : &due;
+  const bool outermost = releasing == nullptr;
+  Release own;
+  if (outermost) releasing = &own;
   for (Input& input : inputs)
-    if (input.node != nullptr) list->push_back(std::move(input.node));
-  if (list != &due) return;
-  releasing = &due;
-  while (!due.empty()) {
-    const std::shared_ptr<Node> node = std::move(due.back());
-    due.pop_back();
+    if (input.node != nullptr) releasing->nodes.push_back(std::move(input.node));
+  if (closure != nullptr) releasing->closures.push_back(std::move(closure));
+  if (!outermost) return;
+  while (!own.nodes.empty() || !own.closures.empty()) {
+    if (!own.closures.empty()) {
+      const Backward captured = std::move(own.closures.back());
+      own.closures.pop_back();
+    } else {
+      const std::shared_ptr<Node> node = std::move(own.nodes.back());
+      own.nodes.pop_back();
+    }
   }
   releasing = nullptr;
 }
@@ -174,9 +185,14 @@ void Gradients::add(int i, Tensor grad) {
     walk_->give(input.node, std::move(grad));
     return;
   }
+  // What a leaf keeps is its own: the seed, or another leaf's gradient, may be the same array (add gives one to both).
   Tensor& sum = input.leaf->grad;
-  if (!sum.defined() && TensorState::shared(grad).use_count() > 1) grad = grad.detach();
-  accumulate(sum, grad);
+  if (sum.defined())
+    accumulate(sum, grad);
+  else if (TensorState::shared(grad).use_count() > 1 || TensorState::of(grad)->storage.use_count() > 1)
+    sum = clone(grad);
+  else
+    sum = std::move(grad);
   TensorState::of(sum)->from_gradient = true;
 }
 
@@ -192,7 +208,10 @@ void backward(const Tensor& loss, const Tensor& seed, BackwardOptions options) {
   const Tensor first = seed.defined() ? seed.detach() : full(loss.shape(), 1, loss.dtype());
   TensorState& state = *TensorState::of(loss);
   if (state.node == nullptr) {  // the loss is itself a leaf
-    accumulate(state.grad, first);
+    if (state.grad.defined())
+      accumulate(state.grad, first);
+    else
+      state.grad = clone(first);
     TensorState::of(state.grad)->from_gradient = true;
     return;
   }

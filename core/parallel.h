@@ -16,7 +16,7 @@ void set_threads(int count);
 using RangeBody = void (*)(const void* context, int64_t begin, int64_t end);
 void run_ranges(int64_t count, int64_t grain, const void* context, RangeBody body);
 
-/// Calls `f(begin, end)` over ranges that cover [0, count), each of at least `grain` items where possible.
+/// Calls `f(begin, end)` over ranges that cover [0, count), each of at least `grain / 2` items.
 /// One range, on the calling thread, when count <= grain or one thread is allowed. The first exception is rethrown.
 template <class F>
 inline void parallel_for(int64_t count, int64_t grain, const F& f) {

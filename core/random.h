@@ -39,7 +39,8 @@ struct Philox {
   [[gnu::always_inline]] static float unit(uint32_t bits) { return float(bits >> 8) * 0x1p-24f; }
   /// Uniform in [0, n) without bias worth measuring (64-bit multiply-shift), n >= 1.
   [[gnu::always_inline]] static uint64_t below(uint64_t bits, uint64_t n) {
-    return uint64_t((static_cast<unsigned __int128>(bits) * n) >> 64);
+    __extension__ using Wide = unsigned __int128;
+    return uint64_t((Wide{bits} * n) >> 64);
   }
 };
 

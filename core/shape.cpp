@@ -17,6 +17,20 @@ Shape Shape::with(int i, int64_t size) const {
   return Shape(sizes, ndim_);
 }
 
+int dim_of(const char* op, const Shape& shape, int dim) {
+  const int i = dim < 0 ? dim + shape.ndim() : dim;
+  check(i >= 0 && i < shape.ndim(), "{}: dimension {} does not exist in shape {}", op, dim, shape);
+  return i;
+}
+
+Lines lines_of(const char* op, const Shape& shape, int dim) {
+  const int at = dim_of(op, shape, dim);
+  Lines lines{1, shape[at], 1};
+  for (int i = 0; i < at; ++i) lines.outer *= shape[i];
+  for (int i = at + 1; i < shape.ndim(); ++i) lines.inner *= shape[i];
+  return lines;
+}
+
 std::string to_text(const Shape& shape) {
   std::string out = "[";
   for (int i = 0; i < shape.ndim(); ++i) out += (i > 0 ? ", " : "") + std::to_string(shape[i]);

@@ -34,6 +34,17 @@ class Shape {
   int ndim_ = 0;
 };
 
+/// Dimension `dim` of `shape`, counted from the last when negative, as an index from 0.
+/// Errors: InvalidArgument "<op>: dimension 2 does not exist in shape [4, 3]".
+int dim_of(const char* op, const Shape& shape, int dim);
+
+/// A row-major array seen along one dimension: element i of line (o, n) stands at (o * length + i) * inner + n.
+struct Lines {
+  int64_t outer, length, inner;
+};
+/// Errors: as `dim_of`.
+Lines lines_of(const char* op, const Shape& shape, int dim);
+
 /// "[2, 3]".
 std::string to_text(const Shape& shape);
 

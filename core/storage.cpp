@@ -1,9 +1,9 @@
 // The caching allocator.
 //
-// Size classes are four per power of two (at most 25 % waste), from 64 bytes; above 2 MB sizes round up to 2 MB steps
-// within the same classes. Each class has one free list under one mutex: tensor operations are few and large beside a
-// lock, and worker threads allocate only through Scratch. Nothing is returned to the system until it refuses a block or
-// `release_cached_memory` is called.
+// Size classes are four per power of two (at most 25 % waste), from 64 bytes; from 2 MB on they are whole huge pages of
+// 2 MB (less than one page of waste more). Each class has one free list under one mutex: tensor operations are few and large
+// beside a lock, and worker threads allocate only through Scratch. Nothing is returned to the system until it refuses a
+// block or `release_cached_memory` is called.
 
 #include "tessera/core/storage.h"
 
@@ -30,13 +30,13 @@ struct SizeClass {
 };
 
 SizeClass class_of(size_t bytes) {
-  if (bytes <= kAlignment) return {0, kAlignment};
-  const int log = std::bit_width(bytes - 1) - 1;           // 2^log < bytes <= 2^(log + 1)
-  const size_t step = size_t{1} << (log >= 2 ? log - 2 : 0);  // a quarter of the octave
+  const size_t unit = bytes < kHugePage ? kAlignment : kHugePage;
+  bytes = bytes <= unit ? unit : (bytes + unit - 1) / unit * unit;
+  if (bytes == kAlignment) return {0, kAlignment};
+  const int log = std::bit_width(bytes - 1) - 1;                          // 2^log < bytes <= 2^(log + 1)
+  const size_t step = size_t{1} << (log - 2);                             // a quarter of the octave
   const size_t quarter = (bytes - (size_t{1} << log) + step - 1) / step;  // 1..4
-  size_t rounded = (size_t{1} << log) + quarter * step;
-  rounded = (rounded + kAlignment - 1) / kAlignment * kAlignment;
-  return {(log - 6) * 4 + int(quarter), rounded};
+  return {(log - 6) * 4 + int(quarter), (size_t{1} << log) + quarter * step};
 }
 
 class Cache {
@@ -100,9 +100,8 @@ class Cache {
  private:
   static void* from_system(size_t bytes) {
     if (bytes < kHugePage) return std::aligned_alloc(kAlignment, bytes);
-    const size_t padded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-    void* data = std::aligned_alloc(kHugePage, padded);
-    if (data != nullptr) madvise(data, padded, MADV_HUGEPAGE);
+    void* data = std::aligned_alloc(kHugePage, bytes);
+    if (data != nullptr) madvise(data, bytes, MADV_HUGEPAGE);
     return data;
   }
 

@@ -88,14 +88,18 @@ Tensor Tensor::view_rows(int64_t begin, int64_t end) const {
   check(ndim() >= 1, "view_rows: a scalar has no rows");
   check(0 <= begin && begin <= end && end <= dim(0), "view_rows: rows [{}, {}) are not within [0, {})", begin, end, dim(0));
   const int64_t row_bytes = dim(0) == 0 ? 0 : numel() / dim(0) * int64_t(size_of(state.dtype));
-  return Tensor(make_state(state.storage, state.shape.with(0, end - begin), state.dtype, state.offset + begin * row_bytes));
+  Tensor out(make_state(state.storage, state.shape.with(0, end - begin), state.dtype, state.offset + begin * row_bytes));
+  out.state_->from_gradient = state.from_gradient;
+  return out;
 }
 
 Tensor Tensor::view_as(const Shape& shape) const {
   const TensorState& state = state_of(*this);
   check(shape.numel() == state.shape.numel(), "view_as: shape {} has {} elements but the tensor of shape {} has {}", shape,
         shape.numel(), state.shape, state.shape.numel());
-  return Tensor(make_state(state.storage, shape, state.dtype, state.offset));
+  Tensor out(make_state(state.storage, shape, state.dtype, state.offset));
+  out.state_->from_gradient = state.from_gradient;
+  return out;
 }
 
 bool Tensor::requires_grad() const { return state_of(*this).requires_grad; }

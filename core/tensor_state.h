@@ -4,7 +4,7 @@
 
 #include "tessera/core/tensor.h"
 
-/// What is behind a Tensor handle. For core/tensor.cpp and core/autograd.cpp only.
+/// What is behind a Tensor handle. For core/tensor.cpp, core/autograd.cpp and clone only.
 namespace tessera {
 
 struct Node;
@@ -15,7 +15,7 @@ struct TensorState {
   int64_t offset = 0;  // bytes
   DType dtype = DType::f32;
   bool requires_grad = false;
-  bool from_gradient = false;  // a gradient, or computed from one
+  bool from_gradient = false;  // a gradient, a view of one, or computed from one; detach() clears it
   std::shared_ptr<Node> node;  // how it was made; empty for a leaf
   Tensor grad;
 

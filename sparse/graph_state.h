@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "tessera/core/once.h"
 #include "tessera/sparse/graph.h"
 #include "tessera/sparse/schedule.h"
 
@@ -16,30 +17,6 @@ struct Schedule {
   int64_t slots = 0;  // partial results of all hubs
 };
 
-/// A value computed on demand and kept. Two threads that come first at the same time both compute it and one result is
-/// kept: holding a lock meanwhile could deadlock, since a thread that waits for its parallel loop may run another's work.
-template <class T>
-class Once {
- public:
-  template <class F>
-  const T& get(const F& compute) {
-    if (!ready_.load(std::memory_order_acquire)) {
-      T made = compute();
-      const std::lock_guard lock(mutex_);
-      if (!ready_.load(std::memory_order_relaxed)) {
-        value_ = std::move(made);
-        ready_.store(true, std::memory_order_release);
-      }
-    }
-    return value_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::atomic<bool> ready_{false};
-  T value_;
-};
-
 /// One direction of a graph. Both directions live in one block that every handle of either keeps alive, so neither needs
 /// a reference to the other.
 struct GraphState {
@@ -47,6 +24,7 @@ struct GraphState {
   Tensor rowptr, col, edge_id;
   Once<Tensor> in_degree;
   Once<Schedule> schedule;
+  Once<std::shared_ptr<const void>> gcn_norm;  // the GcnNorm of the default options
 
   GraphState* other = nullptr;     // the reverse direction
   std::atomic<bool> built{false};  // whether the arrays are there; the reverse direction's are made on demand
@@ -55,6 +33,7 @@ struct GraphState {
   /// A graph of checked arrays: rowptr i64 (num_dst + 1), col i32 (E), edge_id i64 (E) or undefined.
   static Graph make(int64_t num_src, int64_t num_dst, Tensor rowptr, Tensor col, Tensor edge_id);
   static const Schedule& schedule_of(const Graph& graph);
+  static GraphState& of(const Graph& graph) { return *graph.state_; }
 };
 
 }  // namespace tessera

@@ -227,9 +227,9 @@ LoopedGraph add_remaining_self_loops(const Graph& graph, const Tensor& weight, d
   return out;
 }
 
-GcnNorm gcn_norm(const Graph& graph, const Tensor& edge_weight, const GcnNormOptions& options) {
-  check_square("gcn_norm", graph);
-  check_weight("gcn_norm", graph, edge_weight);
+namespace {
+
+GcnNorm computed_norm(const Graph& graph, const Tensor& edge_weight, const GcnNormOptions& options) {
   LoopedGraph looped{graph, edge_weight, {}};
   if (options.add_self_loops) looped = add_remaining_self_loops(graph, edge_weight, options.loop_weight, options.dtype);
   if (looped.weight.defined()) return {looped.graph, {}, normalised_weights(looped.graph, looped.weight)};
@@ -239,6 +239,20 @@ GcnNorm gcn_norm(const Graph& graph, const Tensor& edge_weight, const GcnNormOpt
     norm.scale = inverse_roots<T>(rows.count, [&](int64_t d) { return double(rows.rowptr[d + 1] - rows.rowptr[d]); });
   });
   return norm;
+}
+
+}  // namespace
+
+GcnNorm gcn_norm(const Graph& graph, const Tensor& edge_weight, const GcnNormOptions& options) {
+  check_square("gcn_norm", graph);
+  check_weight("gcn_norm", graph, edge_weight);
+  // The looped graph is another one, so keeping it on this one makes no cycle.
+  const bool usual = !edge_weight.defined() && options.add_self_loops && options.loop_weight == 1 && options.dtype == DType::f32;
+  if (!usual) return computed_norm(graph, edge_weight, options);
+  const std::shared_ptr<const void>& kept = GraphState::of(graph).gcn_norm.get([&]() -> std::shared_ptr<const void> {
+    return std::make_shared<const GcnNorm>(computed_norm(graph, {}, options));
+  });
+  return *static_cast<const GcnNorm*>(kept.get());
 }
 
 }  // namespace tessera

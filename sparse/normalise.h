@@ -39,7 +39,8 @@ struct GcnNorm {
 ///     weight'[e] = deg[s]^-1/2 * weight[e] * deg[d]^-1/2    for e = (s -> d),  deg[d] = sum of weights that come in at d
 ///
 /// after `add_remaining_self_loops`. Without weights the result is kept as a factor per node instead, 4 bytes a node.
-/// A degree of 0 gives the factor 0. Gradient: edge_weight, also through the degrees.
+/// A degree of 0 gives the factor 0. For an unweighted graph and the default options the result is kept on the graph.
+/// Gradient: edge_weight, also through the degrees.
 /// Errors: InvalidArgument naming the first node with a negative degree; unless the graph is square and edge_weight fits.
 /// Source: Kipf and Welling, arXiv 1609.02907; semantics of PyG's gcn_norm.
 GcnNorm gcn_norm(const Graph& graph, const Tensor& edge_weight = {}, const GcnNormOptions& options = {});

@@ -1,10 +1,12 @@
 #include "tessera/core/ops/create.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/parallel.h"
+#include "tessera/core/tensor_state.h"
 
 namespace tessera {
 namespace {
@@ -66,8 +68,11 @@ Tensor uniform(const Shape& shape, double low, double high, Generator& generator
   const Philox random = generator.next();
   with_float(dtype, "uniform", [&]<class T>() {
     T* y = out.mutable_data<T>();
+    // Rounding to T may carry a draw up to `high`, which is not in the interval.
+    const T top = double(T(high)) < high || !(low < high) ? T(high) : std::nextafter(T(high), T(low));
     parallel_for(out.numel(), 4096, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = T(low + (high - low) * double(Philox::unit(random.word(uint64_t(i)))));
+      for (int64_t i = begin; i < end; ++i)
+        y[i] = std::min(top, T(low + (high - low) * double(Philox::unit(random.word(uint64_t(i))))));
     });
   });
   return out;
@@ -92,6 +97,7 @@ Tensor normal(const Shape& shape, Generator& generator, DType dtype) {
 Tensor clone(const Tensor& x) {
   Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device());
   if (x.numel() > 0) std::memcpy(out.mutable_raw(), x.raw(), size_t(x.numel()) * size_of(x.dtype()));
+  TensorState::of(out)->from_gradient = TensorState::of(x)->from_gradient;
   return out;
 }
 

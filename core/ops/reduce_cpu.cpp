@@ -1,66 +1,267 @@
-// Reductions by fixed blocks: each block is summed by one thread in an order of its own, the block sums are added in a
-// fixed tree. The block size is a constant, so the bits do not depend on the thread count.
+// Reductions of the lines of a row-major array along one dimension. A line is cut into blocks of a constant size; a block
+// is reduced by one thread in an order of its own, and block results are joined in a fixed tree (sums) or in order
+// (extremes): the bits do not depend on the thread count. Sums run in double. Lines that stand side by side (inner > 1) are
+// reduced a chunk of columns at a time, row after row, so that memory is read in its order.
 
 #include "tessera/core/ops/reduce_kernels.h"
+
 #include "tessera/core/parallel.h"
 #include "tessera/core/simd.h"
 
 namespace tessera {
 namespace {
 
-constexpr int64_t kBlock = 1 << 14;  // elements
+constexpr int64_t kGrain = 1 << 15;
+constexpr int64_t kColumns = 256;  // of a chunk: its sums stay in the first-level cache
+
+TESSERA_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/// Block `b` of line group `o`: elements [begin, begin + count) of it; columns [column, column + width).
+struct Task {
+  int64_t o, b, begin, count, column, width;
+};
+
+/// Calls f(task) for every block of every group of lines.
+template <class F>
+TESSERA_INLINE void each_task(int64_t outer, int64_t length, int64_t inner, F f) {
+  const int64_t block = ReduceKernel::block_of(inner), blocks = length == 0 ? 1 : (length + block - 1) / block,
+                chunks = (inner + kColumns - 1) / kColumns, work = least(length, block) * least(inner, kColumns) + 16;
+  parallel_for(outer * blocks * chunks, kGrain / work + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t c = chunks == 1 ? 0 : t % chunks, rest = chunks == 1 ? t : t / chunks, b = blocks == 1 ? 0 : rest % blocks;
+      f(Task{blocks == 1 ? rest : rest / blocks, b, b * block, least(block, length - b * block), c * kColumns,
+             least(kColumns, inner - c * kColumns)});
+    }
+  });
+}
 
 /// Sixteen running sums in double hide the latency of addition and vectorise.
-template <class T>
-double block_sum(const T* x, int64_t count) {
+template <class T, class F>
+TESSERA_INLINE double line_sum(const T* x, int64_t count, F f) {
+  if (count < 32) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += f(x[i]);
+    return sum;
+  }
   double lane[16] = {};
   int64_t i = 0;
   for (; i + 16 <= count; i += 16)
-    for (int l = 0; l < 16; ++l) lane[l] += double(x[i + l]);
-  for (int l = 0; i < count; ++i, ++l) lane[l] += double(x[i]);
+    for (int l = 0; l < 16; ++l) lane[l] += f(x[i + l]);
+  for (int l = 0; i < count; ++i, ++l) lane[l] += f(x[i]);
   return tree_sum(lane, 16);
 }
 
-template <class T>
-void sum_all(const SumKernel::Args& k) {
+/// term(x, centre) of each element.
+template <class T, class F>
+TESSERA_INLINE void reduce(const ReduceKernel::Args& k, F term) {
   const T* x = static_cast<const T*>(k.x);
-  *k.out = parallel_sum(k.count, kBlock, [=](int64_t begin, int64_t end) { return block_sum(x + begin, end - begin); });
+  const T* centre = static_cast<const T*>(k.centre);
+  T* out = static_cast<T*>(k.out);
+  const int64_t length = k.length, inner = k.inner, block = ReduceKernel::block_of(inner);
+  const bool whole = length <= block, root = k.root;
+  const int64_t blocks = whole ? 1 : (length + block - 1) / block;
+  const double factor = k.factor;
+  double* partials = k.partials;
+  const auto finish = [=](double sum) { return T(root ? simd::sqrt(sum * factor) : sum * factor); };
+  each_task(k.outer, length, inner, [=](const Task& t) {
+    if (inner == 1) {
+      const double c = centre != nullptr ? double(centre[t.o]) : 0;
+      const double sum = line_sum(x + t.o * length + t.begin, t.count, [=](T v) { return term(v, c); });
+      if (whole)
+        out[t.o] = finish(sum);
+      else
+        partials[t.o * blocks + t.b] = sum;
+      return;
+    }
+    double sums[kColumns];
+    const int64_t width = t.width;
+    for (int64_t j = 0; j < width; ++j) sums[j] = 0;
+    const T* row = x + (t.o * length + t.begin) * inner + t.column;
+    if (centre != nullptr) {
+      const T* c = centre + t.o * inner + t.column;
+      for (int64_t i = 0; i < t.count; ++i, row += inner)
+        for (int64_t j = 0; j < width; ++j) sums[j] += term(row[j], double(c[j]));
+    } else {
+      for (int64_t i = 0; i < t.count; ++i, row += inner)
+        for (int64_t j = 0; j < width; ++j) sums[j] += term(row[j], 0.0);
+    }
+    if (whole) {
+      for (int64_t j = 0; j < width; ++j) out[t.o * inner + t.column + j] = finish(sums[j]);
+    } else {
+      double* to = partials + (t.o * blocks + t.b) * inner + t.column;
+      for (int64_t j = 0; j < width; ++j) to[j] = sums[j];
+    }
+  });
+  if (whole) return;
+  parallel_for(k.outer, kGrain / (blocks * inner) + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; ++o) {
+      double* p = partials + o * blocks * inner;
+      for (int64_t step = 1; step < blocks; step *= 2)
+        for (int64_t b = 0; b + step < blocks; b += 2 * step)
+          for (int64_t j = 0; j < inner; ++j) p[b * inner + j] += p[(b + step) * inner + j];
+      for (int64_t j = 0; j < inner; ++j) out[o * inner + j] = finish(p[j]);
+    }
+  });
 }
 
 template <class T>
-void sum_rows(const SumRowsKernel::Args& k) {
+void run_reduce(const ReduceKernel::Args& k) {
+  switch (k.op) {
+    case ReduceOp::sum: return reduce<T>(k, [](T x, double) { return double(x); });
+    case ReduceOp::sum_abs: return reduce<T>(k, [](T x, double) { return simd::abs(double(x)); });
+    case ReduceOp::sum_square: return reduce<T>(k, [](T x, double) { return double(x) * double(x); });
+    case ReduceOp::sum_square_from:
+      return reduce<T>(k, [](T x, double c) { return (double(x) - c) * (double(x) - c); });
+  }
+}
+
+/// Whether x beats the best so far: larger, or the first NaN.
+template <class T>
+TESSERA_INLINE bool beats(T x, T best) {
+  return x > best || (x != x && best == best);
+}
+
+/// The place of the largest key of a contiguous line. Long ones take two passes, each a plain vector loop: the largest
+/// value, then its first place.
+template <class T, class F>
+TESSERA_INLINE int32_t first_best(const T* x, int64_t count, F key) {
+  int64_t i = 0;
+  if (count >= 64) {
+    T lane[16];
+    int nan[16];
+    for (int l = 0; l < 16; ++l) {
+      lane[l] = key(x[l]);
+      nan[l] = lane[l] != lane[l];
+    }
+    for (i = 16; i + 16 <= count; i += 16)
+      for (int l = 0; l < 16; ++l) {
+        const T v = key(x[i + l]);
+        lane[l] = v > lane[l] ? v : lane[l];
+        nan[l] |= v != v;
+      }
+    T best = lane[0];
+    bool has_nan = false;
+    for (int l = 0; l < 16; ++l) {
+      best = lane[l] > best ? lane[l] : best;
+      has_nan = has_nan || nan[l] != 0;
+    }
+    for (; i < count; ++i) {
+      const T v = key(x[i]);
+      best = v > best ? v : best;
+      has_nan = has_nan || v != v;
+    }
+    for (i = 0; i < count; ++i) {
+      const T v = key(x[i]);
+      if (has_nan ? v != v : v == best) return int32_t(i);
+    }
+  }
+  int32_t place = 0;
+  T best = key(x[0]);
+  for (i = 1; i < count; ++i) {
+    const T v = key(x[i]);
+    if (beats(v, best)) {
+      best = v;
+      place = int32_t(i);
+    }
+  }
+  return place;
+}
+
+/// The largest key(x) of each line.
+template <class T, class F>
+TESSERA_INLINE void extreme(const ExtremeKernel::Args& k, F key) {
   const T* x = static_cast<const T*>(k.x);
   T* out = static_cast<T*>(k.out);
-  double* partials = k.partials;
-  const int64_t rows = k.rows, width = k.width, block = SumRowsKernel::kRowBlock, blocks = (rows + block - 1) / block;
-  const int64_t fork = (1 << 15) / (block * (width + 1)) + 1;
-  parallel_for(blocks, fork, [=](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      double* sums = partials + b * width;
-      for (int64_t j = 0; j < width; ++j) sums[j] = 0;
-      const int64_t last = (b + 1) * block < rows ? (b + 1) * block : rows;
-      for (int64_t i = b * block; i < last; ++i)
-        for (int64_t j = 0; j < width; ++j) sums[j] += double(x[i * width + j]);
+  int32_t* place = k.place;
+  const int64_t length = k.length, inner = k.inner, block = ReduceKernel::block_of(inner);
+  const bool whole = length <= block;
+  const int64_t blocks = whole ? 1 : (length + block - 1) / block;
+  T* values = static_cast<T*>(k.partial_values);
+  int32_t* places = k.partial_places;
+  // Values are handled as keys; the value itself is read at its place in the end.
+  each_task(k.outer, length, inner, [=](const Task& t) {
+    if (inner == 1) {
+      const T* line = x + t.o * length + t.begin;
+      const int32_t at = first_best(line, t.count, key);
+      if (whole) {
+        place[t.o] = at;
+        if (out != nullptr) out[t.o] = line[at];
+      } else {
+        values[t.o * blocks + t.b] = key(line[at]);
+        places[t.o * blocks + t.b] = int32_t(t.begin + at);
+      }
+      return;
+    }
+    T best[kColumns];
+    int32_t at[kColumns];
+    const int64_t width = t.width;
+    const T* row = x + (t.o * length + t.begin) * inner + t.column;
+    for (int64_t j = 0; j < width; ++j) {
+      best[j] = key(row[j]);
+      at[j] = int32_t(t.begin);
+    }
+    for (int64_t i = 1; i < t.count; ++i) {
+      row += inner;
+      const int32_t here = int32_t(t.begin + i);
+      for (int64_t j = 0; j < width; ++j) {
+        const T v = key(row[j]);
+        const bool better = beats(v, best[j]);
+        best[j] = better ? v : best[j];
+        at[j] = better ? here : at[j];
+      }
+    }
+    if (whole) {
+      const int64_t to = t.o * inner + t.column;
+      for (int64_t j = 0; j < width; ++j) {
+        place[to + j] = at[j];
+        if (out != nullptr) out[to + j] = x[(t.o * length + at[j]) * inner + t.column + j];
+      }
+    } else {
+      const int64_t to = (t.o * blocks + t.b) * inner + t.column;
+      for (int64_t j = 0; j < width; ++j) {
+        values[to + j] = best[j];
+        places[to + j] = at[j];
+      }
     }
   });
-  for (int64_t step = 1; step < blocks; step *= 2)
-    for (int64_t b = 0; b + step < blocks; b += 2 * step)
-      for (int64_t j = 0; j < width; ++j) partials[b * width + j] += partials[(b + step) * width + j];
-  for (int64_t j = 0; j < width; ++j) out[j] = blocks > 0 ? T(partials[j]) : T(0);
+  if (whole) return;
+  parallel_for(k.outer * inner, kGrain / blocks + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t o = line / inner, j = line % inner, first = o * blocks * inner + j;
+      T best = values[first];
+      int32_t at = places[first];
+      for (int64_t b = 1; b < blocks; ++b)
+        if (beats(values[first + b * inner], best)) {
+          best = values[first + b * inner];
+          at = places[first + b * inner];
+        }
+      place[line] = at;
+      if (out != nullptr) out[line] = x[(o * length + at) * inner + j];
+    }
+  });
+}
+
+template <class T>
+void run_extreme(const ExtremeKernel::Args& k) {
+  switch (k.op) {
+    case ExtremeOp::max: return extreme<T>(k, [](T x) { return x; });
+    case ExtremeOp::min: return extreme<T>(k, [](T x) { return -x; });
+    case ExtremeOp::max_abs: return extreme<T>(k, [](T x) { return simd::abs(x); });
+  }
 }
 
 }  // namespace
 
 template <Isa>
-void SumKernel::cpu(const Args& args) {
-  args.is_double ? sum_all<double>(args) : sum_all<float>(args);
+void ReduceKernel::cpu(const Args& args) {
+  args.is_double ? run_reduce<double>(args) : run_reduce<float>(args);
 }
-template void SumKernel::cpu<kIsa>(const Args&);
+template void ReduceKernel::cpu<kIsa>(const Args&);
 
 template <Isa>
-void SumRowsKernel::cpu(const Args& args) {
-  args.is_double ? sum_rows<double>(args) : sum_rows<float>(args);
+void ExtremeKernel::cpu(const Args& args) {
+  args.is_double ? run_extreme<double>(args) : run_extreme<float>(args);
 }
-template void SumRowsKernel::cpu<kIsa>(const Args&);
+template void ExtremeKernel::cpu<kIsa>(const Args&);
 
 }  // namespace tessera

@@ -1,0 +1,101 @@
+#include "tessera/apps/support/result.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+
+#include <nlohmann/json.hpp>
+
+#include "tessera/core/io/file.h"
+#include "tessera/core/isa.h"
+#include "tessera/core/parallel.h"
+#include "tessera/core/version.h"
+
+namespace tessera::apps {
+
+Summary::Summary(const std::vector<double>& values) {
+  if (values.empty()) return;
+  for (const double value : values) mean += value;
+  mean /= double(values.size());
+  if (values.size() < 2) return;
+  for (const double value : values) std += (value - mean) * (value - mean);
+  std = std::sqrt(std / double(values.size() - 1));
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const size_t half = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + long(half), values.end());
+  if (values.size() % 2 == 1) return values[half];
+  return (values[half] + *std::max_element(values.begin(), values.begin() + long(half))) / 2;
+}
+
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t(usage.ru_maxrss) * 1024;
+}
+
+void print_result(const TrainingResult& result) {
+  const auto show = [&](const char* split, const std::vector<double>& runs) {
+    if (runs.empty()) return void(std::printf("%-5s no such nodes\n", split));
+    const Summary summary(runs);
+    std::printf("%-5s accuracy %6.2f %%", split, 100 * summary.mean);
+    if (runs.size() > 1) std::printf(" +- %.2f over %zu runs", 100 * summary.std, runs.size());
+    std::printf("\n");
+  };
+  show("train", result.train);
+  show("valid", result.valid);
+  show("test", result.test);
+  std::printf("epoch %.3f ms (median)\n", 1e3 * median(result.epoch_seconds));
+}
+
+std::string time_text(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+void write_result(const std::string& path, const Manifest& manifest, const TrainingResult& result) {
+  using nlohmann::ordered_json;
+  ordered_json root;
+  root["manifest"] = {
+      {"version", version()},
+      {"command", manifest.command},
+      {"recipe", manifest.recipe},
+      {"seed", manifest.seed},
+      {"threads", threads()},
+      {"isa", name(active_isa())},
+      {"device", manifest.device},
+      {"dataset", manifest.dataset},
+      {"data_sha256", manifest.data_sha256},
+      {"started", time_text(manifest.started)},
+      {"wall_seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - manifest.begun).count()},
+      {"peak_rss_bytes", peak_rss_bytes()}};
+  if (!manifest.options.empty()) root["manifest"]["options"] = manifest.options;
+  ordered_json& body = root["result"];
+  body["metric"] = result.metric;
+  const auto put = [&](const char* split, const std::vector<double>& runs) {
+    if (runs.empty()) return;
+    const Summary summary(runs);
+    body[split] = {{"mean", summary.mean}, {"std", summary.std}, {"runs", runs}};
+  };
+  put("train", result.train);
+  put("valid", result.valid);
+  put("test", result.test);
+  if (!result.epoch_seconds.empty())
+    body["epoch_seconds"] = {{"median", median(result.epoch_seconds)},
+                             {"min", *std::min_element(result.epoch_seconds.begin(), result.epoch_seconds.end())}};
+  if (!result.epochs.empty()) body["epochs"] = result.epochs;
+  if (!result.weights_sha256.empty()) body["weights_sha256"] = result.weights_sha256;
+  const std::string text = root.dump(2) + "\n";
+  write_atomically(path, text);
+}
+
+}  // namespace tessera::apps

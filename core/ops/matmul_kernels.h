@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tessera/core/isa.h"
+
+namespace tessera {
+
+/// C (M, N) = op(A) op(B), row-major, leading dimensions in elements; C is written, never read.
+struct GemmArgs {
+  bool is_double;
+  bool transpose_a, transpose_b;
+  int64_t m, n, k;
+  const void* a;
+  int64_t lda;
+  const void* b;
+  int64_t ldb;
+  void* c;
+  int64_t ldc;
+};
+
+/// One tile of a float product on the calling thread, by oneDNN. m, n, k >= 1.
+void onednn_sgemm(const GemmArgs& args);
+
+/// A double product on the calling thread.
+struct DgemmKernel {
+  using Args = GemmArgs;
+  static constexpr const char* name = "matmul";
+  template <Isa>
+  static void cpu(const Args& args);
+  static inline void (*cuda)(const Args&) = nullptr;
+};
+
+}  // namespace tessera

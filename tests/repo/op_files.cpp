@@ -1,0 +1,33 @@
+// An op is complete when `git ls-files '*name*'` shows all of it.
+
+#include <gtest/gtest.h>
+
+#include "tessera/tests/repo/tree.h"
+
+namespace repo {
+namespace {
+
+TEST(OpFiles, EveryKernelHasItsSet) {
+  int kernels = 0;
+  std::string missing;
+  const auto need = [&](const SourceFile& kernel, const std::string& part) {
+    if (!exists(part)) missing += kernel.path + " has no " + part + "\n";
+  };
+  for (const SourceFile& file : files()) {
+    if (room_index(file.top()) < 0 || !file.path.ends_with("_cpu.cpp")) continue;
+    ++kernels;
+    const std::string op = file.path.substr(0, file.path.size() - 8);
+    need(file, op + ".h");
+    need(file, op + ".cpp");
+    need(file, op + "_kernels.h");
+    need(file, "tests/" + op + "_test.cpp");
+    if (file.top() != "core" || !exists("bench/core/ops_bench.cpp")) need(file, "bench/" + op + "_bench.cpp");
+  }
+  EXPECT_TRUE(missing.empty()) << missing
+                               << "The rule: R/X_cpu.cpp goes with R/X.h, R/X.cpp, R/X_kernels.h, tests/R/X_test.cpp and "
+                                  "bench/R/X_bench.cpp, where the ops of core may share bench/core/ops_bench.cpp.";
+  EXPECT_GT(kernels, 0) << "no *_cpu.cpp was found: the check looks in the wrong place";
+}
+
+}  // namespace
+}  // namespace repo
