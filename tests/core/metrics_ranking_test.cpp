@@ -87,7 +87,7 @@ TEST(Ranking, HitsAtKAreStrict) {
 }
 
 TEST(Ranking, RanksOfTiesAreTheMiddle) {
-  const Tensor yes = column({3, 1, 2, 5}), no = Tensor::from<double>({1, 2, 3, 4, 2, 2, 2, 1, 9, 9, 9, 9}, {4, 3});
+  const Tensor yes = column({3, 1, 2, 5}), no = Tensor::from<double>({1, 2, 3, 4, 2, 2, 2, 2, 1, 9, 9, 9}, {4, 3});
   const Ranking r = ranking(yes, no);
   // Row 0: {1, 2, 3}: 3 ties once: 1.5. Row 1: {4, 2, 2}: three above: 4. Row 2: {2, 2, 1}: two ties: 2. Row 3: three above: 4.
   EXPECT_NEAR(r.mrr, (1 / 1.5 + 0.25 + 0.5 + 0.25) / 4, 1e-15);
