@@ -13,8 +13,7 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kTileRows = 256;
-constexpr int64_t kForkWork = 1 << 20;   // multiply-adds below which one thread is quicker
-constexpr int64_t kSmallWork = 1 << 13;  // multiply-adds below which oneDNN's call costs more than it saves
+constexpr int64_t kForkWork = 1 << 20;  // multiply-adds below which one thread is quicker
 
 /// How K is cut: pieces only where the rows give few tiles, as for a weight gradient. A function of the shape alone.
 struct Cut {
@@ -39,10 +38,10 @@ void multiply_tile(GemmArgs g, int64_t row, int64_t k0, int64_t depth, T* c) {
   g.c = c + row * g.ldc;
   g.m = std::min(kTileRows, g.m - row);
   g.k = depth;
-  if (sizeof(T) == 4 && g.m * g.n * g.k > kSmallWork)
+  if constexpr (sizeof(T) == 4)
     onednn_sgemm(g);
   else
-    run<GemmKernel>(Device::cpu, g);
+    run<DgemmKernel>(Device::cpu, g);
 }
 
 struct Finish {

@@ -1,6 +1,6 @@
-// Our own matrix product, for doubles (oneDNN has none) and small floats: panels of op(B) and blocks of op(A) are packed so
-// that the inner loop reads both forwards, and a register tile of kRows x 2 vectors gathers the products (Goto and van de
-// Geijn, 2008). K runs in blocks of kDepth, in order, so the bits depend on the shape alone.
+// Double-precision matrix product (oneDNN has none): panels of op(B) and blocks of op(A) are packed so that the inner
+// loop reads both forwards, and a register tile of kRows x 2 vectors gathers the products (Goto and van de Geijn, 2008).
+// K runs in blocks of kDepth, in order, so the bits depend on the shape alone.
 
 #include "tessera/core/ops/matmul_kernels.h"
 #include "tessera/core/simd.h"
@@ -9,74 +9,49 @@ namespace tessera {
 namespace {
 
 constexpr int kRows = 6;
+constexpr int kLane = simd::kLanes<double>;
+constexpr int kCols = 2 * kLane;
 constexpr int64_t kDepth = 128;
-template <class T>
-inline constexpr int kLane = simd::kLanes<T>;
-template <class T>
-inline constexpr int kCols = 2 * kLane<T>;
+using V = simd::Vec<double, kLane>;
 
 /// Rows k0.. of op(B), columns j0.. as kDepth x kCols, zero beyond the matrix.
-template <class T>
-void pack_b(const GemmArgs& g, int64_t k0, int64_t depth, int64_t j0, T* to) {
-  constexpr int kWidth = kCols<T>;
-  const T* b = static_cast<const T*>(g.b);
-  const int64_t columns = g.n - j0 < kWidth ? g.n - j0 : kWidth;
-  for (int64_t k = 0; k < depth; ++k) {
-    const int64_t row = k0 + k;
-    if (g.transpose_b)
-      for (int64_t j = 0; j < columns; ++j) to[k * kWidth + j] = b[(j0 + j) * g.ldb + row];
-    else
-      for (int64_t j = 0; j < columns; ++j) to[k * kWidth + j] = b[row * g.ldb + j0 + j];
-    for (int64_t j = columns; j < kWidth; ++j) to[k * kWidth + j] = T(0);
-  }
-}
-
-template <class T>
-void pack_a(const GemmArgs& g, int64_t i0, int64_t k0, int64_t depth, T* to) {
-  const T* a = static_cast<const T*>(g.a);
+void pack_b(const GemmArgs& g, int64_t k0, int64_t depth, int64_t j0, double* to) {
+  const double* b = static_cast<const double*>(g.b);
   for (int64_t k = 0; k < depth; ++k)
-    for (int64_t i = 0; i < kRows; ++i) {
-      const int64_t row = i0 + i, column = k0 + k;
-      to[k * kRows + i] = row >= g.m ? T(0) : g.transpose_a ? a[column * g.lda + row] : a[row * g.lda + column];
+    for (int64_t j = 0; j < kCols; ++j) {
+      const int64_t row = k0 + k, column = j0 + j;
+      to[k * kCols + j] = column >= g.n ? 0.0 : g.transpose_b ? b[column * g.ldb + row] : b[row * g.ldb + column];
     }
 }
 
-template <class T>
-void tile(const GemmArgs& g, int64_t i0, int64_t j0, int64_t depth, const T* a, const T* b, bool first) {
-  constexpr int kN = kLane<T>, kWidth = kCols<T>;
-  using V = simd::Vec<T, kN>;
+void pack_a(const GemmArgs& g, int64_t i0, int64_t k0, int64_t depth, double* to) {
+  const double* a = static_cast<const double*>(g.a);
+  for (int64_t k = 0; k < depth; ++k)
+    for (int64_t i = 0; i < kRows; ++i) {
+      const int64_t row = i0 + i, column = k0 + k;
+      to[k * kRows + i] = row >= g.m ? 0.0 : g.transpose_a ? a[column * g.lda + row] : a[row * g.lda + column];
+    }
+}
+
+void tile(const GemmArgs& g, int64_t i0, int64_t j0, int64_t depth, const double* a, const double* b, bool first) {
   V sum[kRows][2] = {};
   for (int64_t k = 0; k < depth; ++k) {
-    const V b0 = simd::load<kN>(b + k * kWidth), b1 = simd::load<kN>(b + k * kWidth + kN);
+    const V b0 = simd::load<kLane>(b + k * kCols), b1 = simd::load<kLane>(b + k * kCols + kLane);
     for (int i = 0; i < kRows; ++i) {
-      const V x = simd::splat<kN>(a[k * kRows + i]);
+      const V x = simd::splat<kLane>(a[k * kRows + i]);
       sum[i][0] += x * b0;
       sum[i][1] += x * b1;
     }
   }
-  T* c = static_cast<T*>(g.c);
-  const int64_t rows = g.m - i0 < kRows ? g.m - i0 : kRows, columns = g.n - j0 < kWidth ? g.n - j0 : kWidth;
-  T out[kWidth];
+  double* c = static_cast<double*>(g.c);
+  const int64_t rows = g.m - i0 < kRows ? g.m - i0 : kRows, columns = g.n - j0 < kCols ? g.n - j0 : kCols;
+  double out[kCols];
   for (int64_t i = 0; i < rows; ++i) {
-    simd::store<kN>(out, sum[i][0]);
-    simd::store<kN>(out + kN, sum[i][1]);
-    T* row = c + (i0 + i) * g.ldc + j0;
+    simd::store<kLane>(out, sum[i][0]);
+    simd::store<kLane>(out + kLane, sum[i][1]);
+    double* row = c + (i0 + i) * g.ldc + j0;
     for (int64_t j = 0; j < columns; ++j) row[j] = first ? out[j] : row[j] + out[j];
   }
-}
-
-template <class T>
-void multiply(const GemmArgs& g) {
-  alignas(64) T a[kDepth * kRows], b[kDepth * kCols<T>];
-  for (int64_t j0 = 0; j0 < g.n; j0 += kCols<T>)
-    for (int64_t k0 = 0; k0 < g.k; k0 += kDepth) {
-      const int64_t depth = g.k - k0 < kDepth ? g.k - k0 : kDepth;
-      pack_b(g, k0, depth, j0, b);
-      for (int64_t i0 = 0; i0 < g.m; i0 += kRows) {
-        pack_a(g, i0, k0, depth, a);
-        tile(g, i0, j0, depth, a, b, k0 == 0);
-      }
-    }
 }
 
 template <class T, class F>
@@ -106,10 +81,19 @@ void finish(const EpilogueKernel::Args& k) {
 }  // namespace
 
 template <Isa>
-void GemmKernel::cpu(const Args& args) {
-  args.is_double ? multiply<double>(args) : multiply<float>(args);
+void DgemmKernel::cpu(const Args& g) {
+  alignas(64) double a[kDepth * kRows], b[kDepth * kCols];
+  for (int64_t j0 = 0; j0 < g.n; j0 += kCols)
+    for (int64_t k0 = 0; k0 < g.k; k0 += kDepth) {
+      const int64_t depth = g.k - k0 < kDepth ? g.k - k0 : kDepth;
+      pack_b(g, k0, depth, j0, b);
+      for (int64_t i0 = 0; i0 < g.m; i0 += kRows) {
+        pack_a(g, i0, k0, depth, a);
+        tile(g, i0, j0, depth, a, b, k0 == 0);
+      }
+    }
 }
-template void GemmKernel::cpu<kIsa>(const Args&);
+template void DgemmKernel::cpu<kIsa>(const Args&);
 
 template <Isa>
 void EpilogueKernel::cpu(const Args& args) {

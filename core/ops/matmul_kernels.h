@@ -22,8 +22,8 @@ struct GemmArgs {
 /// One tile of a float product on the calling thread, by oneDNN. m, n, k >= 1.
 void onednn_sgemm(const GemmArgs& args);
 
-/// A product on the calling thread by our own kernel: doubles, and floats too small for oneDNN to pay.
-struct GemmKernel {
+/// A double product on the calling thread.
+struct DgemmKernel {
   using Args = GemmArgs;
   static constexpr const char* name = "matmul";
   template <Isa>
