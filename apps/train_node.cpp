@@ -1,173 +1,182 @@
 // tessera-train-node: trains a graph neural network to classify the nodes of one graph, full batch.
 
+#include <cmath>
 #include <cstdio>
-#include <string>
+#include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
+#include "tessera/apps/support/event_log.h"
+#include "tessera/apps/support/node_report.h"
+#include "tessera/apps/support/outputs.h"
 #include "tessera/apps/support/program.h"
 #include "tessera/apps/support/progress.h"
-#include "tessera/apps/support/result.h"
 #include "tessera/core/autograd.h"
+#include "tessera/core/io/file.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/metrics.h"
-#include "tessera/core/module.h"
 #include "tessera/core/ops/loss.h"
-#include "tessera/core/optim/adam.h"
 #include "tessera/core/parallel.h"
 #include "tessera/core/version.h"
-#include "tessera/datasets/graph/find.h"
-#include "tessera/layers/models/gcn.h"
 
 using namespace tessera;
 using namespace tessera::apps;
 
 namespace {
 
-/// A negative number leaves the choice to the recipe.
-struct Options {
-  std::string dataset = "karate", data = ".", model = "gcn", recipe = "kipf", json, device = "cpu";
-  int runs = 1, epochs = -1, hidden = -1, layers = -1, threads = 0;
-  double lr = -1, dropout = -1, weight_decay = -1;
-  uint64_t seed = 0;
-};
+using Clock = std::chrono::steady_clock;
 
-/// Kipf and Welling (2017): two layers of 16, dropout 0.5 on both inputs, L2 on the first layer alone, 200 epochs, the last
-/// one counts.
-void fill_from_recipe(Options& o) {
-  const auto fill = [](auto& option, auto value) {
-    if (option < 0) option = value;
-  };
-  fill(o.epochs, 200);
-  fill(o.hidden, 16);
-  fill(o.layers, 2);
-  fill(o.lr, 0.01);
-  fill(o.dropout, 0.5);
-  fill(o.weight_decay, 5e-4);
-}
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-struct Task {
-  NodeDataset data;
-  Graph graph;
-  SparseMatrix sparse;  // features, when they are sparse
-};
-
-Tensor logits_of(const Gcn& model, const Task& task, Generator& random) {
-  return task.data.sparse_features() ? model(task.sparse, task.graph, random)
-                                     : model(task.data.features, task.graph, random);
-}
-
-/// One training run; adds its accuracies and epoch times to `result`.
-void train_once(const Options& o, const Task& task, uint64_t seed, Progress& progress, int64_t epochs_before,
-                TrainingResult& result) {
-  Generator random(seed);
-  Gcn model({.in = task.data.num_features,
-             .hidden = o.hidden,
-             .out = task.data.num_classes,
-             .layers = o.layers,
-             .dropout = o.dropout,
-             .input_dropout = o.dropout},
-            random);
-  std::vector<Adam::Group> groups;
-  for (size_t i = 0; i < model.convs.size(); ++i)
-    groups.push_back({parameters(model.convs[i]), i == 0 ? o.weight_decay : 0.0});
-  Adam optimiser(groups, {.lr = o.lr});
-
-  const NodeSplit& split = task.data.splits[0];
+/// Trains `run` to its end or to Ctrl-C, from wherever it stands.
+void train_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, FinishedRuns& finished, Progress& progress) {
   const Tensor& labels = task.data.labels;
-  for (int epoch = 0; epoch < o.epochs && !interrupted; ++epoch) {
-    const auto start = std::chrono::steady_clock::now();
-    optimiser.clear_grad();
-    const Tensor loss = cross_entropy(logits_of(model, task, random), labels, split.train);
-    backward(loss);
-    optimiser.step();
-    result.epoch_seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    progress.update(epochs_before + epoch + 1, "loss " + to_text(loss.item()));
+  const bool validated = run.split.valid.numel() > 0;
+  const bool evaluates = o.patience > 0 || !o.report.empty() || !o.log_dir.empty();
+  std::unique_ptr<EventLog> log;
+  if (!o.log_dir.empty()) {
+    const std::string folder = o.runs == 1 ? o.log_dir : o.log_dir + "/seed-" + to_text(o.seed + uint64_t(run.index));
+    log = std::make_unique<EventLog>(folder, run.epoch);
   }
-  eval(model);
-  const NoGrad off;
-  const Tensor logits = logits_of(model, task, random);
-  const auto measure = [&](const Tensor& rows, std::vector<double>& into) {
-    if (rows.numel() > 0) into.push_back(accuracy(logits, labels, rows));
-  };
-  measure(split.train, result.train);
-  measure(split.valid, result.valid);
-  measure(split.test, result.test);
+  Clock::time_point saved = Clock::now();
+
+  while (!run.finished(o) && !interrupted) {
+    const Clock::time_point start = Clock::now();
+    run.optimiser.clear_grad();
+    const Tensor loss = cross_entropy(logits_of(run.model, task, run.random), labels, run.split.train);
+    backward(loss);
+    run.optimiser.step();
+    finished.result.epoch_seconds.push_back(seconds_since(start));
+    ++run.epoch;
+
+    double train_accuracy = NAN, valid_loss = NAN, valid_accuracy = NAN;
+    if (evaluates) {
+      const NoGrad off;
+      eval(run.model);
+      const Tensor logits = logits_of(run.model, task, run.random);
+      train(run.model);
+      train_accuracy = accuracy(logits, labels, run.split.train);
+      if (validated) {
+        valid_loss = cross_entropy(logits, labels, run.split.valid).item();
+        valid_accuracy = accuracy(logits, labels, run.split.valid);
+      }
+      if (o.patience > 0 && run.stopping.update(run.epoch, run.watched(o, valid_loss, valid_accuracy))) run.keep_best();
+    }
+    run.history.add(loss.item(), train_accuracy, valid_loss, valid_accuracy);
+    if (log) log->add(run.history, run.epoch);
+    if (progress.due())
+      progress.update(share_done(o, run, finished),
+                      (o.runs > 1 ? "run " + to_text(run.index + 1) + "/" + to_text(o.runs) + ", " : "") + "epoch " +
+                          to_text(run.epoch) + (o.patience > 0 ? "" : "/" + to_text(o.epochs)),
+                      "loss " + to_text(loss.item()) + (validated && evaluates ? ", valid " + to_text(valid_accuracy) : ""));
+    if (!o.checkpoint.empty() &&
+        (o.checkpoint_every > 0 ? run.epoch % o.checkpoint_every == 0 : seconds_since(saved) >= 5)) {
+      save_state(o, task, run, finished);
+      saved = Clock::now();
+    }
+  }
+  if (!o.checkpoint.empty()) save_state(o, task, run, finished);
 }
 
-int train_node(Options o, const std::string& command) {
-  if (o.threads > 0) set_threads(o.threads);
-  fill_from_recipe(o);
-  Manifest manifest{.command = command, .recipe = o.recipe, .dataset = o.dataset, .device = o.device, .seed = o.seed};
-
-  Task task{.data = load_node_dataset(o.dataset, o.data)};
-  NodeDataset& data = task.data;
-  normalise_rows(data);
-  check(!data.splits.empty(), "{}: the files give no split into training, validation and test nodes", o.dataset);
-  task.graph = Graph::from_coo(data.src, data.dst, data.num_nodes, data.num_nodes);
-  if (data.sparse_features())
-    task.sparse = {Graph::from_csr(data.feature_rowptr, data.feature_col, data.num_features), data.feature_values};
-  manifest.data_sha256 = data.sha256;
-  std::printf("%s: %lld nodes, %lld directed edges, %lld features, %lld classes; %lld/%lld/%lld train/valid/test\n",
-              data.name.c_str(), (long long)data.num_nodes, (long long)data.num_directed_edges(),
-              (long long)data.num_features, (long long)data.num_classes, (long long)data.splits[0].train.numel(),
-              (long long)data.splits[0].valid.numel(), (long long)data.splits[0].test.numel());
-  std::printf("%s, recipe %s, %d run%s of %d epochs, seed %llu, %d thread%s, %s\n", o.model.c_str(), o.recipe.c_str(), o.runs,
-              o.runs == 1 ? "" : "s", o.epochs, (unsigned long long)o.seed, threads(), threads() == 1 ? "" : "s",
-              name(active_isa()));
-
-  TrainingResult result{.metric = "accuracy"};
-  Progress progress(data.name, int64_t(o.runs) * o.epochs);
-  for (int run = 0; run < o.runs && !interrupted; ++run)
-    train_once(o, task, o.seed + uint64_t(run), progress, int64_t(run) * o.epochs, result);
-  progress.finish();
-
-  const auto show = [&](const char* split, const std::vector<double>& runs) {
-    if (runs.empty()) return;
-    const Summary summary(runs);
-    std::printf("%-5s accuracy %6.2f %%", split, 100 * summary.mean);
-    if (runs.size() > 1) std::printf(" +- %.2f over %zu runs", 100 * summary.std, runs.size());
-    std::printf("\n");
+/// Accuracies of a run at its end, added to `finished`.
+void measure_run(const NodeTask& task, NodeRun& run, FinishedRuns& finished) {
+  const NoGrad off;
+  run.return_to_best();
+  eval(run.model);
+  const Tensor logits = logits_of(run.model, task, run.random);
+  const auto measure = [&](const Tensor& rows, std::vector<double>& into) {
+    if (rows.numel() > 0) into.push_back(accuracy(logits, task.data.labels, rows));
   };
-  show("train", result.train);
-  show("valid", result.valid);
-  show("test", result.test);
-  if (!result.epoch_seconds.empty())
-    std::printf("epoch %.3f ms (median)\n", 1e3 * median(result.epoch_seconds));
-  if (!o.json.empty()) write_result(o.json, manifest, result);
-  return interrupted ? kInterrupted : kDone;
+  measure(run.split.train, finished.result.train);
+  measure(run.split.valid, finished.result.valid);
+  measure(run.split.test, finished.result.test);
+  finished.add(run);
+}
+
+int train_node(NodeOptions o, const std::string& command) {
+  check<UsageError>(!o.checkpoint.empty() || (!o.resume && o.checkpoint_every == 0),
+                    "--resume and --checkpoint-every need --checkpoint DIR");
+  if (o.threads > 0) set_threads(o.threads);
+  for (const auto& [flag, path] : {std::pair{"--json", o.json}, {"--report", o.report}, {"--save", o.save}})
+    check_output_file(flag, path);
+  make_output_folder("--checkpoint", o.checkpoint);
+  make_output_folder("--log-dir", o.log_dir);
+  Manifest manifest{.command = command, .device = o.device, .seed = o.seed};
+
+  if (!o.edges.empty()) o.dataset = o.edges;
+  CsvGraph graph = load_nodes(o);
+  fill_from_recipe(o, graph.data);
+  const NodeTask task = make_task(o, std::move(graph));
+  manifest.recipe = o.recipe;
+  manifest.data_sha256 = task.data.sha256;
+  manifest.dataset = o.dataset;
+  manifest.options = deciding_options(o);
+
+  int64_t first = 0;
+  std::optional<Checkpoint> saved;
+  if (!o.checkpoint.empty() && file_exists(checkpoint_path(o.checkpoint))) {
+    check<UsageError>(o.resume, "{} is there already: --resume continues it, another folder starts anew",
+                      checkpoint_path(o.checkpoint));
+    saved = load_checkpoint(checkpoint_path(o.checkpoint));
+    check_same_options(o, task, *saved);
+    first = saved_run(*saved);
+  }
+  FinishedRuns finished{.result = {.metric = "accuracy"}};
+  std::optional<NodeRun> run(std::in_place, o, task, first);
+  if (saved) load_state(*saved, *run, finished);
+
+  std::printf("%s; %lld/%lld/%lld train/valid/test\n", describe(task.data).c_str(), (long long)run->split.train.numel(),
+              (long long)run->split.valid.numel(), (long long)run->split.test.numel());
+  std::printf("%s, recipe %s, %lld run%s of %s%lld epochs, seed %llu, %d thread%s, %s\n", o.model.c_str(), o.recipe.c_str(),
+              (long long)o.runs, o.runs == 1 ? "" : "s", o.patience > 0 ? "at most " : "", (long long)o.epochs,
+              (unsigned long long)o.seed, threads(), threads() == 1 ? "" : "s", name(active_isa()));
+  if (saved) std::printf("continues run %lld after epoch %lld\n", (long long)first, (long long)run->epoch);
+  std::fflush(stdout);
+
+  Progress progress(task.data.name, share_done(o, *run, finished));
+  while (true) {
+    train_run(o, task, *run, finished, progress);
+    if (!run->finished(o)) break;
+    measure_run(task, *run, finished);
+    if (run->index + 1 >= o.runs) break;
+    run.emplace(o, task, run->index + 1);
+  }
+  progress.finish();
+  if (!run->finished(o)) {
+    std::fprintf(stderr, "stopped in run %lld after epoch %lld; %s\n", (long long)run->index, (long long)run->epoch,
+                 o.checkpoint.empty() ? "nothing was saved, --checkpoint DIR would" : "--resume continues from there");
+    return kInterrupted;
+  }
+
+  print_result(finished.result);
+  if (!o.save.empty()) save_weights(o.save, o, task, finished.chosen_weights);
+  if (!o.checkpoint.empty()) save_weights(o.checkpoint + "/model.safetensors", o, task, finished.chosen_weights);
+  if (!o.report.empty()) write_atomically(o.report, node_report(o, task, finished, manifest));
+  if (!o.json.empty()) write_result(o.json, manifest, finished.result);
+  return kDone;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options o;
+  NodeOptions o;
   CLI::App app("Trains a graph neural network to classify the nodes of a graph.", "tessera-train-node");
+  add_data_options(app, o);
+  add_training_options(app, o);
+  add_output_options(app, o);
+  add_machine_options(app, o);
+  app.set_version_flag("--version", std::string("tessera ") + version());
   app.footer(
       "Examples:\n"
-      "  tessera-train-node                                   Zachary's karate club, built in\n"
-      "  tessera-train-node --dataset cora --data ../shared/data --runs 10 --json cora.json\n"
-      "  tessera-train-node --dataset citeseer --data DIR --hidden 32 --dropout 0.6 --seed 7\n"
-      "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.");
-  app.set_version_flag("--version", std::string("tessera ") + version());
-  app.add_option("--dataset", o.dataset, "karate, cora, citeseer or pubmed")->capture_default_str();
-  app.add_option("--data", o.data, "folder in which to look for the data set")->capture_default_str();
-  app.add_option("--model", o.model, "architecture")->check(CLI::IsMember({"gcn"}))->capture_default_str();
-  app.add_option("--recipe", o.recipe, "published protocol that sets what the options below do not")
-      ->check(CLI::IsMember({"kipf"}))
-      ->capture_default_str();
-  app.add_option("--epochs", o.epochs, "epochs (kipf: 200)")->check(CLI::Range(1, 1000000));
-  app.add_option("--hidden", o.hidden, "width of the hidden layers (kipf: 16)")->check(CLI::Range(1, 65536));
-  app.add_option("--layers", o.layers, "layers (kipf: 2)")->check(CLI::Range(1, 64));
-  app.add_option("--lr", o.lr, "learning rate (kipf: 0.01)")->check(CLI::NonNegativeNumber);
-  app.add_option("--dropout", o.dropout, "dropout on the input of every layer (kipf: 0.5)")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--weight-decay", o.weight_decay, "L2 on the first layer (kipf: 0.0005)")->check(CLI::NonNegativeNumber);
-  app.add_option("--runs", o.runs, "repetitions, with seeds seed, seed + 1, ...")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  app.add_option("--seed", o.seed, "seed of the first run")->capture_default_str();
-  app.add_option("--threads", o.threads, "threads (default: all CPUs)")->check(CLI::Range(1, 4096));
-  app.add_option("--device", o.device, "device")->check(CLI::IsMember({"cpu"}))->capture_default_str();
-  app.add_option("--json", o.json, "file for the full result and the manifest");
+      "  tessera-train-node\n"
+      "      Zachary's karate club, which is built in: 34 people, 4 of them labelled.\n"
+      "  tessera-train-node --dataset cora --data ../shared/data --runs 10 --report cora.html --json cora.json\n"
+      "      Ten runs with seeds 0 to 9; a page with curves and confusion matrix, and all numbers as JSON.\n"
+      "  tessera-train-node --dataset amazon_electronics_photo --data DIR --runs 20 --checkpoint photo --resume\n"
+      "      Random splits with early stopping; the same line again continues after a kill, bit for bit.\n"
+      "  tessera-train-node --edges edges.csv --nodes nodes.csv --report own.html --save own.safetensors\n"
+      "      Your own graph; tessera-predict then labels its nodes with the saved weights.\n"
+      "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (with --checkpoint: state saved).");
   return run_program(app, argc, argv, [&] { return train_node(o, command_line(argc, argv)); });
 }

@@ -5,7 +5,7 @@
 
 namespace tessera {
 
-void copy_state(const StateDict& source, std::vector<std::pair<std::string, Tensor>> target, const char* who) {
+void check_state(const StateDict& source, const NamedTensors& target, const char* who) {
   std::string problems;
   const auto problem = [&](const std::string& text) { problems += (problems.empty() ? "" : "; ") + text; };
   std::set<std::string> known;
@@ -21,6 +21,10 @@ void copy_state(const StateDict& source, std::vector<std::pair<std::string, Tens
   for (const auto& [name, tensor] : source)
     if (!known.contains(name)) problem("unexpected " + name + " " + to_text(tensor.shape()));
   check(problems.empty(), "{}: {}", who, problems);
+}
+
+void copy_state(const StateDict& source, NamedTensors target, const char* who) {
+  check_state(source, target, who);
   for (auto& [name, tensor] : target) {
     const Tensor& from = source.at(name);
     if (from.numel() > 0 && from.raw() != tensor.raw())

@@ -118,16 +118,25 @@ StateDict state_dict(const Module& module) {
   return out;
 }
 
-/// Copies `source` into `target`, entry by entry, or changes nothing: whatever is missing, unexpected, or of another
-/// shape or dtype is listed in one InvalidArgument, which begins with `who`.
-void copy_state(const StateDict& source, std::vector<std::pair<std::string, Tensor>> target,
-                const char* who = "load_state_dict");
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+template <class Module>
+NamedTensors named_parameters(Module& module) {
+  NamedTensors out;
+  for_each_parameter(module, [&](const std::string& name, Tensor& tensor) { out.emplace_back(name, tensor); });
+  return out;
+}
+
+/// Errors: InvalidArgument, which lists whatever `source` lacks of `target`, has beyond it, or has in another shape or
+/// dtype.
+void check_state(const StateDict& source, const NamedTensors& target, const char* who = "load_state_dict");
+
+/// Copies `source` into `target`, entry by entry, or changes nothing. Errors: as `check_state`.
+void copy_state(const StateDict& source, NamedTensors target, const char* who = "load_state_dict");
 
 template <class Module>
 void load_state_dict(Module& module, const StateDict& source) {
-  std::vector<std::pair<std::string, Tensor>> target;
-  for_each_parameter(module, [&](const std::string& name, Tensor& tensor) { target.emplace_back(name, tensor); });
-  copy_state(source, std::move(target));
+  copy_state(source, named_parameters(module));
 }
 
 }  // namespace tessera

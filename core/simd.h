@@ -6,6 +6,7 @@
 #include <immintrin.h>
 #endif
 
+#include "tessera/core/half.h"
 #include "tessera/core/isa.h"
 
 /// Short vectors for CPU kernel files, which the build compiles once per instruction set with TESSERA_TARGET_ISA set to
@@ -60,6 +61,103 @@ TESSERA_INLINE void store(T* p, Vec<T, N> v) {
 template <int N, class T>
 TESSERA_INLINE Vec<T, N> splat(T x) {
   return x - Vec<T, N>{};
+}
+
+/// What elements of type T are computed in: float for 16-bit storage, else T itself.
+template <class T>
+struct ComputeOf {
+  using type = T;
+};
+template <>
+struct ComputeOf<bf16> {
+  using type = float;
+};
+template <>
+struct ComputeOf<f16> {
+  using type = float;
+};
+template <class T>
+using Compute = typename ComputeOf<T>::type;
+
+/// Stores a full register past the caches; `p` is aligned to it. After the loop `stream_fence`.
+template <class T>
+TESSERA_INLINE void stream(T* p, Vec<T, kLanes<T>> v) {
+#if defined(__AVX512F__)
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(p), (__m512i)v);
+#elif defined(__AVX2__)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), (__m256i)v);
+#elif defined(__SSE2__)
+  _mm_stream_si128(reinterpret_cast<__m128i*>(p), (__m128i)v);
+#else
+  *reinterpret_cast<Vec<T, kLanes<T>>*>(p) = v;
+#endif
+}
+
+/// Makes streamed stores of this thread visible before what it stores next.
+TESSERA_INLINE void stream_fence() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+/// N elements, 16-bit ones converted to float.
+template <int N, class T>
+TESSERA_INLINE Vec<Compute<T>, N> load_compute(const T* p) {
+  if constexpr (sizeof(T) != 2) {
+    return load<N>(p);
+  } else {
+    using Wide = Vec<uint32_t, N>;
+    using F = Vec<float, N>;
+#if defined(__F16C__)
+    if constexpr (__is_same(T, f16)) {
+      if constexpr (N == 8) return (F)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#if defined(__AVX512F__)
+      if constexpr (N == 16) return (F)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+#endif
+    }
+#endif
+    const Wide bits = __builtin_convertvector(load<N>(reinterpret_cast<const uint16_t*>(p)), Wide);
+    if constexpr (__is_same(T, bf16)) {
+      return (F)(bits << 16);
+    } else {  // as f16's own conversion
+      const Wide sign = (bits & 0x8000u) << 16, rest = (bits & 0x7fffu) << 13;
+      const F scaled = (F)rest * __builtin_bit_cast(float, 0x77800000u);
+      return rest >= 0x0f800000u ? (F)(sign | 0x70000000u | rest) : (F)(sign | (Wide)scaled);
+    }
+  }
+}
+
+/// Stores N elements, rounded to nearest even when T has 16 bits.
+template <int N, class T>
+TESSERA_INLINE void store_compute(T* p, Vec<Compute<T>, N> v) {
+  if constexpr (sizeof(T) != 2) {
+    store<N>(p, v);
+  } else {
+    using Wide = Vec<uint32_t, N>;
+    using Narrow = Vec<uint16_t, N>;
+#if defined(__F16C__)
+    if constexpr (__is_same(T, f16)) {
+      if constexpr (N == 8) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph((__m256)v, 0));
+        return;
+      }
+#if defined(__AVX512F__)
+      if constexpr (N == 16) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph((__m512)v, 0));
+        return;
+      }
+#endif
+    }
+#endif
+    const Wide b = (Wide)v;
+    if constexpr (__is_same(T, bf16)) {
+      const Wide rounded = (b + 0x7fffu + ((b >> 16) & 1u)) >> 16, kept = (b >> 16) | 0x40u;
+      store<N>(reinterpret_cast<uint16_t*>(p),
+               __builtin_convertvector((b & 0x7fffffffu) > 0x7f800000u ? kept : rounded, Narrow));
+    } else {
+      for (int i = 0; i < N; ++i) p[i] = f16(v[i]);
+    }
+  }
 }
 
 /// 0, 1, 2, ...

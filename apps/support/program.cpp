@@ -1,5 +1,6 @@
 #include "tessera/apps/support/program.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -48,6 +49,48 @@ std::string suggestions(CLI::App& app, int argc, char** argv) {
   return out;
 }
 
+/// `text` with line breaks before column `width`; lines after the first start at `indent`.
+std::string wrapped(const std::string& text, size_t indent, size_t width) {
+  std::string out;
+  size_t column = indent;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find(' ', at);
+    if (end == std::string::npos) end = text.size();
+    const size_t length = end - at;
+    if (column > indent && column + 1 + length > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += text.substr(at, length);
+    column += length;
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string help_of(CLI::App& app) {
+  constexpr size_t kIndent = 27, kWidth = 100;
+  std::string out = app.get_description() + "\n\nUsage: " + app.get_name() + " [options]\n";
+  std::vector<std::string> groups = app.get_groups();
+  std::rotate(groups.begin(), groups.begin() + 1, groups.end());  // --help and --version last
+  for (const std::string& group : groups) {
+    out += "\n" + (group == "Options" ? "Help" : group) + "\n";
+    for (const CLI::Option* option : app.get_options()) {
+      if (option->get_group() != group) continue;
+      std::string left = "  --" + option->get_lnames().at(0);
+      if (option->get_type_size() > 0) left += " " + option->get_type_name();
+      std::string text = option->get_description();
+      if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + "]";
+      left += left.size() + 2 <= kIndent ? std::string(kIndent - left.size(), ' ') : "\n" + std::string(kIndent, ' ');
+      out += left + wrapped(text, kIndent, kWidth) + "\n";
+    }
+  }
+  return out + "\n" + app.get_footer() + "\n";
+}
+
 }  // namespace
 
 std::string nearest(const std::string& text, const std::vector<std::string>& candidates) {
@@ -78,11 +121,39 @@ std::string command_line(int argc, char** argv) {
   return out;
 }
 
+CLI::Validator one_of(std::vector<std::string> values) {
+  return CLI::Validator(
+      [values](std::string& given) -> std::string {
+        if (std::find(values.begin(), values.end(), given) != values.end()) return {};
+        const std::string near = nearest(given, values);
+        std::string list;
+        for (const std::string& value : values) list += (list.empty() ? "" : ", ") + value;
+        return "'" + given + "' is not known" + (near.empty() ? "" : ", did you mean '" + near + "'?") + " (" + list + ")";
+      },
+      "");
+}
+
+CLI::Validator in_range(double low, double high) {
+  return CLI::Validator(
+      [low, high](std::string& given) -> std::string {
+        double value = 0;
+        if (CLI::detail::lexical_cast(given, value) && value >= low && value <= high) return {};
+        return "'" + given + "' needs to be a number " +
+               (high < 1e300 ? "from " + to_text(low) + " to " + to_text(high) : "of " + to_text(low) + " or more");
+      },
+      "");
+}
+
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
+  for (CLI::Option* option : app.get_options())
+    if (option->check_lname("help"))
+      option->description("this text");
+    else if (option->check_lname("version"))
+      option->description("the version");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
+    std::fputs(help_of(app).c_str(), stdout);
     return kDone;
   } catch (const CLI::CallForVersion& version) {
     std::printf("%s\n", version.what());
@@ -94,8 +165,12 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
     return kUsage;
   }
   std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
   try {
     return body();
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "%s: %s (see --help)\n", app.get_name().c_str(), error.what());
+    return kUsage;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), error.what());
     return kFailed;

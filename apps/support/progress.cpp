@@ -1,5 +1,6 @@
 #include "tessera/apps/support/progress.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,29 +20,36 @@ std::string duration_text(double seconds) {
   return text;
 }
 
-Progress::Progress(std::string title, int64_t total)
-    : title_(std::move(title)), total_(total), terminal_(isatty(STDERR_FILENO) == 1), start_(Clock::now()), last_(start_) {}
+Progress::Progress(std::string title, double already)
+    : title_(std::move(title)),
+      already_(already),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      start_(Clock::now()),
+      last_(start_) {}
 
 Progress::~Progress() { finish(); }
 
-void Progress::update(int64_t done, const std::string& note) {
-  const Clock::time_point now = Clock::now();
-  const double since = std::chrono::duration<double>(now - last_).count();
-  if (since < (terminal_ ? 0.1 : 10.0)) return;
-  last_ = now;
-  const double spent = std::chrono::duration<double>(now - start_).count();
-  const std::string left = done > 0 ? duration_text(spent / double(done) * double(total_ - done)) : "?";
+bool Progress::due() const {
+  return std::chrono::duration<double>(Clock::now() - last_).count() >= (terminal_ ? 0.1 : 10.0);
+}
+
+void Progress::update(double share, const std::string& counts, const std::string& note) {
+  if (!due()) return;
+  last_ = Clock::now();
+  const double spent = std::chrono::duration<double>(last_ - start_).count();
+  const std::string left = share > already_ ? ", " + duration_text(spent / (share - already_) * (1 - share)) + " left" : "";
   if (!terminal_) {
-    std::fprintf(stderr, "%s %lld/%lld, %s left  %s\n", title_.c_str(), (long long)done, (long long)total_, left.c_str(),
-                 note.c_str());
+    std::fprintf(stderr, "%s %s%s, %s\n", title_.c_str(), counts.c_str(), left.c_str(), note.c_str());
     return;
   }
   constexpr int kWidth = 24;
-  const int filled = total_ > 0 ? int(double(done) / double(total_) * kWidth) : 0;
-  std::fprintf(stderr, "\r\033[K%s [%s%s] %lld/%lld  %s left  %s", title_.c_str(),
-               std::string(size_t(std::clamp(filled, 0, kWidth)), '#').c_str(),
-               std::string(size_t(kWidth - std::clamp(filled, 0, kWidth)), '.').c_str(), (long long)done, (long long)total_,
-               left.c_str(), note.c_str());
+  const int filled = std::clamp(int(share * kWidth), 0, kWidth);
+  std::string line = title_ + " [" + std::string(size_t(filled), '#') + std::string(size_t(kWidth - filled), '.') + "] " +
+                     counts + left + "  " + note;
+  winsize window{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 && line.size() >= window.ws_col)
+    line.resize(size_t(window.ws_col) - 1);  // a line that wraps cannot be redrawn
+  std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);
   drawn_ = true;
 }

@@ -5,22 +5,24 @@
 
 namespace tessera::apps {
 
-/// Progress of a loop on standard error: one line redrawn with a bar and the time left on a terminal, a plain line at most
-/// every ten seconds elsewhere.
+/// Progress on standard error: one line redrawn with a bar and the time left on a terminal, a plain line at most every ten
+/// seconds elsewhere.
 class Progress {
  public:
-  /// `total` steps of what `title` names.
-  Progress(std::string title, int64_t total);
+  /// Of what `title` names; `already` is the share that was done before, which tells nothing about the time left.
+  explicit Progress(std::string title, double already = 0);
   ~Progress();
-  /// `done` steps are done; `note` is shown beside them.
-  void update(int64_t done, const std::string& note = {});
+  /// Whether `update` would show anything now: asked first where making the texts costs something.
+  bool due() const;
+  /// The share of everything that is done, in [0, 1]; `counts` and `note` are shown beside it.
+  void update(double share, const std::string& counts, const std::string& note = {});
   /// Ends the line that is being redrawn.
   void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
   std::string title_;
-  int64_t total_;
+  double already_;
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point start_, last_;

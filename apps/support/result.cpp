@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
 
 #include <nlohmann/json.hpp>
@@ -38,27 +39,46 @@ int64_t peak_rss_bytes() {
   return int64_t(usage.ru_maxrss) * 1024;
 }
 
+void print_result(const TrainingResult& result) {
+  const auto show = [&](const char* split, const std::vector<double>& runs) {
+    if (runs.empty()) return void(std::printf("%-5s no such nodes\n", split));
+    const Summary summary(runs);
+    std::printf("%-5s accuracy %6.2f %%", split, 100 * summary.mean);
+    if (runs.size() > 1) std::printf(" +- %.2f over %zu runs", 100 * summary.std, runs.size());
+    std::printf("\n");
+  };
+  show("train", result.train);
+  show("valid", result.valid);
+  show("test", result.test);
+  std::printf("epoch %.3f ms (median)\n", 1e3 * median(result.epoch_seconds));
+}
+
+std::string time_text(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
 void write_result(const std::string& path, const Manifest& manifest, const TrainingResult& result) {
   using nlohmann::ordered_json;
-  char started[32];
-  const std::time_t time = std::chrono::system_clock::to_time_t(manifest.started);
-  std::tm utc{};
-  gmtime_r(&time, &utc);
-  std::strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
   ordered_json root;
-  root["manifest"] = {{"version", version()},
-                      {"command", manifest.command},
-                      {"recipe", manifest.recipe},
-                      {"seed", manifest.seed},
-                      {"threads", threads()},
-                      {"isa", name(active_isa())},
-                      {"device", manifest.device},
-                      {"dataset", manifest.dataset},
-                      {"data_sha256", manifest.data_sha256},
-                      {"started", started},
-                      {"wall_seconds",
-                       std::chrono::duration<double>(std::chrono::steady_clock::now() - manifest.begun).count()},
-                      {"peak_rss_bytes", peak_rss_bytes()}};
+  root["manifest"] = {
+      {"version", version()},
+      {"command", manifest.command},
+      {"recipe", manifest.recipe},
+      {"seed", manifest.seed},
+      {"threads", threads()},
+      {"isa", name(active_isa())},
+      {"device", manifest.device},
+      {"dataset", manifest.dataset},
+      {"data_sha256", manifest.data_sha256},
+      {"started", time_text(manifest.started)},
+      {"wall_seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - manifest.begun).count()},
+      {"peak_rss_bytes", peak_rss_bytes()}};
+  if (!manifest.options.empty()) root["manifest"]["options"] = manifest.options;
   ordered_json& body = root["result"];
   body["metric"] = result.metric;
   const auto put = [&](const char* split, const std::vector<double>& runs) {
@@ -72,6 +92,8 @@ void write_result(const std::string& path, const Manifest& manifest, const Train
   if (!result.epoch_seconds.empty())
     body["epoch_seconds"] = {{"median", median(result.epoch_seconds)},
                              {"min", *std::min_element(result.epoch_seconds.begin(), result.epoch_seconds.end())}};
+  if (!result.epochs.empty()) body["epochs"] = result.epochs;
+  if (!result.weights_sha256.empty()) body["weights_sha256"] = result.weights_sha256;
   const std::string text = root.dump(2) + "\n";
   write_atomically(path, text);
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,25 @@ double median(std::vector<double> values);
 /// What a training program reports: the JSON of the house has these names.
 struct TrainingResult {
   std::string metric;
-  std::vector<double> train, valid, test;  ///< one value a run, as fractions
-  std::vector<double> epoch_seconds;       ///< training steps alone, without evaluation
+  std::vector<double> train, valid, test;   ///< one value a run, as fractions
+  std::vector<double> epoch_seconds;        ///< training steps alone, without evaluation
+  std::vector<int64_t> epochs;              ///< of each run, where early stopping makes them differ
+  std::vector<std::string> weights_sha256;  ///< of each run's final weights
 };
 
 struct Manifest {
   std::string command, recipe, dataset, data_sha256, device = "cpu";
   uint64_t seed = 0;
+  std::map<std::string, std::string> options = {};  ///< every option that decides the numbers, also those of the recipe
   std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };
+
+/// Means and deviations of the three parts and the time of an epoch, for people.
+void print_result(const TrainingResult& result);
+
+/// "2026-01-31T12:00:00Z".
+std::string time_text(std::chrono::system_clock::time_point time);
 
 /// Largest resident memory of this process so far.
 int64_t peak_rss_bytes();

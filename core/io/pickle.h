@@ -46,9 +46,9 @@ struct PickleValue {
 };
 
 struct PickleOptions {
-  std::vector<std::string_view> globals;  ///< allowed, each as "module name"
-  int64_t max_values = int64_t{1} << 26;  ///< values in one pickle
-  int64_t max_open_marks = 1000;          ///< containers begun inside one another
+  std::vector<std::string_view> globals = {};  ///< allowed, each as "module name"
+  int64_t max_values = int64_t{1} << 24;       ///< values in one pickle
+  int64_t max_open_marks = 1000;               ///< containers begun inside one another
 };
 
 /// A pickle that was read: owns its values, which point into `bytes`; those must outlive it.

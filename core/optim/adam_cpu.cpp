@@ -13,8 +13,8 @@ void update(const AdamKernel::Args& k) {
   const T* __restrict g = static_cast<const T*>(k.g);
   T* __restrict m = static_cast<T*>(k.m);
   T* __restrict v = static_cast<T*>(k.v);
-  const T b1 = T(k.beta1), b2 = T(k.beta2), c1 = T(1 - k.beta1), c2 = T(1 - k.beta2), eps = T(k.eps), decay = T(k.weight_decay),
-          shrink = T(k.shrink), step = T(k.step_size), inverse_root = T(k.inverse_root);
+  const T b1 = T(k.beta1), b2 = T(k.beta2), c1 = T(1 - k.beta1), c2 = T(1 - k.beta2), eps = T(k.eps),
+          decay = T(k.weight_decay), shrink = T(k.shrink), step = T(k.step_size), inverse_root = T(k.inverse_root);
   for (int64_t i = k.begin; i < k.end; ++i) {
     const T grad = g[i] + decay * w[i];
     m[i] = b1 * m[i] + c1 * grad;

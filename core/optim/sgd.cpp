@@ -22,11 +22,13 @@ Sgd::Sgd(std::vector<Group> groups, Options options) : options_(options), has_mo
   for (const Group& group : groups) {
     check(group.weight_decay >= 0, "sgd: weight_decay is {} but needs to be 0 or more", group.weight_decay);
     for (const Tensor& parameter : group.parameters) {
-      check(parameter.defined() && parameter.requires_grad(), "sgd: parameter {} does not require a gradient", slots_.size());
+      check(parameter.defined() && parameter.requires_grad(), "sgd: parameter {} does not require a gradient",
+            slots_.size());
       check<Unsupported>(parameter.dtype() == DType::f32 || parameter.dtype() == DType::f64,
                          "sgd: dtype {} is not supported, use f32 or f64", parameter.dtype());
       for (const Slot& slot : slots_)
-        check(!slot.parameter.is(parameter), "sgd: parameter {} was given before, and would be updated twice", slots_.size());
+        check(!slot.parameter.is(parameter), "sgd: parameter {} was given before, and would be updated twice",
+              slots_.size());
       slots_.push_back({parameter,
                         has_momentum_ ? zeros(parameter.shape(), parameter.dtype(), parameter.device()) : Tensor(),
                         group.weight_decay});
@@ -38,19 +40,30 @@ Sgd::Sgd(std::vector<Group> groups, Options options) : options_(options), has_mo
 void Sgd::step() {
   ++steps_;
   Scratch<SgdKernel::Args> wholes(int64_t(slots_.size()));
+  int64_t elements = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
+    elements += slots_[i].parameter.numel();
     const Tensor grad = slot.parameter.grad();
     SgdKernel::Args& whole = wholes[int64_t(i)];
-    whole = {slot.parameter.dtype() == DType::f64, options_.nesterov, 0, 0, nullptr, nullptr, nullptr, options_.lr,
-             options_.momentum, slot.weight_decay};
+    whole = {slot.parameter.dtype() == DType::f64,
+             options_.nesterov,
+             0,
+             0,
+             nullptr,
+             nullptr,
+             nullptr,
+             options_.lr,
+             options_.momentum,
+             slot.weight_decay};
     if (!grad.defined()) continue;
     whole.w = slot.parameter.mutable_raw();
     whole.g = grad.raw();
     whole.b = has_momentum_ ? slot.b.mutable_raw() : nullptr;
   }
   const Device device = slots_.empty() ? Device::cpu : slots_[0].parameter.device();
-  parallel_for(first_piece_.back(), 2, [&](int64_t begin, int64_t end) {
+  const int64_t grain = elements <= 2 * kPiece ? first_piece_.back() : 2;  // many small parameters are one small job
+  parallel_for(first_piece_.back(), grain, [&](int64_t begin, int64_t end) {
     size_t slot = size_t(std::upper_bound(first_piece_.begin(), first_piece_.end(), begin) - first_piece_.begin()) - 1;
     for (int64_t piece = begin; piece < end; ++piece) {
       while (piece >= first_piece_[slot + 1]) ++slot;

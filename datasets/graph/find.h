@@ -14,7 +14,9 @@ std::vector<std::string> known_node_datasets();
 ///  - DATA itself, when it is the set's file or the folder of its files,
 ///  - DATA/NAME, DATA/NAME/raw (as PyG stores downloads), DATA/NAME.npz,
 ///  - the family folders of DATA: planetoid/, npz/*/, heterophilous/, geom-gcn/.
-/// A family may be asked for: "heterophilous/cornell", "gnn-benchmark/cora". Upper and lower case are one; PyG's names
+/// A name that is not known may be the user's own: an .npz file, or a folder with edges.csv and nodes.csv (`load_csv_graph`;
+/// also .tsv, .txt, .gz). A family may be asked for: "heterophilous/cornell", "gnn-benchmark/cora". Upper and lower case are
+/// one; PyG's names
 /// ("photo", "cs") are understood.
 /// Errors: InvalidArgument for a name that is not known, with the nearest; IoError when it is nowhere, listing where it was
 /// looked for, and as the readers.

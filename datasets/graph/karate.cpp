@@ -27,7 +27,7 @@ NodeDataset karate_club() {
   dataset.name = "karate";
   dataset.num_nodes = kMembers;
 
-  std::vector<int32_t> from, to, community(kCommunity, kCommunity + kMembers), col;
+  std::vector<int32_t> from, to, community(kCommunity, kCommunity + kMembers);
   for (const auto& pair : kFriends) {
     from.push_back(pair[0]);
     to.push_back(pair[1]);
@@ -35,13 +35,7 @@ NodeDataset karate_club() {
   set_edges(dataset, ids(from), ids(to), "karate");
   set_labels(dataset, ids(community), "karate", "the labelling");
 
-  std::vector<int64_t> rowptr{0};
-  for (int i = 0; i < kMembers; ++i) {
-    col.push_back(i);
-    rowptr.push_back(i + 1);
-  }
-  set_sparse_features(dataset, Tensor::from(rowptr, {kMembers + 1}), ids(col),
-                      Tensor::from(std::vector<float>(kMembers, 1.0f), {kMembers}), kMembers, "karate", "the features");
+  set_identity_features(dataset);
 
   std::vector<int32_t> train, test;
   std::vector<bool> seen(size_t(dataset.num_classes), false);

@@ -1,6 +1,8 @@
 #include "tessera/datasets/graph/node_dataset.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace tessera {
 namespace {
@@ -12,7 +14,104 @@ void normalise(const float* from, float* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = float(from[i] * scale);
 }
 
+// Connected components by union-find with path halving; a root is its component's lowest id.
+std::vector<int32_t> component_roots(const NodeDataset& dataset) {
+  std::vector<int32_t> parent(static_cast<size_t>(dataset.num_nodes));
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&](int32_t i) {
+    while (parent[size_t(i)] != i) i = parent[size_t(i)] = parent[size_t(parent[size_t(i)])];
+    return i;
+  };
+  const int32_t *src = dataset.src.data<int32_t>(), *dst = dataset.dst.data<int32_t>();
+  for (int64_t e = 0; e < dataset.src.numel(); ++e) {
+    const int32_t a = root(src[e]), b = root(dst[e]);
+    parent[size_t(std::max(a, b))] = std::min(a, b);
+  }
+  for (int32_t i = 0; i < int32_t(parent.size()); ++i) parent[size_t(i)] = root(i);
+  return parent;
+}
+
+template <class T>
+Tensor as_tensor(const std::vector<T>& values) {
+  return Tensor::from(values, {int64_t(values.size())});
+}
+
 }  // namespace
+
+void set_identity_features(NodeDataset& dataset) {
+  const int64_t n = dataset.num_nodes;
+  dataset.features = Tensor();
+  dataset.num_features = n;
+  dataset.feature_rowptr = Tensor::empty({n + 1}, DType::i64);
+  dataset.feature_col = Tensor::empty({n}, DType::i32);
+  dataset.feature_values = Tensor::empty({n});
+  std::iota(dataset.feature_rowptr.mutable_data<int64_t>(), dataset.feature_rowptr.mutable_data<int64_t>() + n + 1, 0);
+  std::iota(dataset.feature_col.mutable_data<int32_t>(), dataset.feature_col.mutable_data<int32_t>() + n, 0);
+  std::fill_n(dataset.feature_values.mutable_data<float>(), n, 1.0f);
+}
+
+void keep_largest_component(NodeDataset& dataset) {
+  if (dataset.num_nodes == 0) return;
+  const std::vector<int32_t> roots = component_roots(dataset);
+  std::vector<int64_t> sizes(roots.size(), 0);
+  for (const int32_t root : roots) ++sizes[size_t(root)];
+  const int32_t largest = int32_t(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
+
+  std::vector<int32_t> kept, new_id(roots.size(), -1);
+  for (size_t i = 0; i < roots.size(); ++i)
+    if (roots[i] == largest) {
+      new_id[i] = int32_t(kept.size());
+      kept.push_back(int32_t(i));
+    }
+  const int64_t count = int64_t(kept.size());
+
+  std::vector<int32_t> src, dst;
+  for (int64_t e = 0; e < dataset.src.numel(); ++e) {
+    const int32_t a = new_id[size_t(dataset.src.data<int32_t>()[e])], b = new_id[size_t(dataset.dst.data<int32_t>()[e])];
+    if (a < 0) continue;
+    src.push_back(a);
+    dst.push_back(b);
+  }
+  dataset.src = as_tensor(src);
+  dataset.dst = as_tensor(dst);
+
+  if (dataset.labels.defined()) {
+    std::vector<int32_t> labels;
+    for (const int32_t i : kept) labels.push_back(dataset.labels.data<int32_t>()[i]);
+    dataset.labels = as_tensor(labels);
+  }
+  if (dataset.features.defined()) {
+    Tensor features = Tensor::empty({count, dataset.num_features});
+    const float* from = dataset.features.data<float>();
+    float* to = features.mutable_data<float>();
+    for (int64_t i = 0; i < count; ++i)
+      std::copy_n(from + kept[size_t(i)] * dataset.num_features, dataset.num_features, to + i * dataset.num_features);
+    dataset.features = features;
+  }
+  if (dataset.sparse_features()) {
+    std::vector<int64_t> rowptr{0};
+    std::vector<int32_t> col;
+    std::vector<float> values;
+    const int64_t* at = dataset.feature_rowptr.data<int64_t>();
+    for (const int32_t i : kept) {
+      col.insert(col.end(), dataset.feature_col.data<int32_t>() + at[i], dataset.feature_col.data<int32_t>() + at[i + 1]);
+      values.insert(values.end(), dataset.feature_values.data<float>() + at[i],
+                    dataset.feature_values.data<float>() + at[i + 1]);
+      rowptr.push_back(int64_t(col.size()));
+    }
+    dataset.feature_rowptr = as_tensor(rowptr);
+    dataset.feature_col = as_tensor(col);
+    dataset.feature_values = as_tensor(values);
+  }
+  for (NodeSplit& split : dataset.splits)
+    for (Tensor* part : {&split.train, &split.valid, &split.test}) {
+      std::vector<int32_t> ids;
+      for (const int32_t id : part->to_vector<int32_t>())
+        if (new_id[size_t(id)] >= 0) ids.push_back(new_id[size_t(id)]);
+      *part = as_tensor(ids);
+    }
+  dataset.num_nodes = count;
+}
 
 void normalise_rows(NodeDataset& dataset) {
   if (dataset.sparse_features()) {

@@ -39,4 +39,11 @@ struct NodeDataset {
 /// The dataset gets new arrays; other holders of the old ones see no change.
 void normalise_rows(NodeDataset& dataset);
 
+/// Gives nodes without features the unit vectors: sparse features (num_nodes, num_nodes).
+void set_identity_features(NodeDataset& dataset);
+
+/// Drops every node outside the largest connected component (of those of one size, the one with the lowest id) and numbers
+/// the others anew in their order; splits lose what is dropped.
+void keep_largest_component(NodeDataset& dataset);
+
 }  // namespace tessera

@@ -2,12 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tessera/core/error.h"
 #include "tessera/tests/core/io/temporary.h"
 #include "tessera/tests/support/data.h"
 
 namespace tessera {
 namespace {
+
+const std::string kList =
+    "actor, amazon_electronics_computers, amazon_electronics_photo, amazon_ratings, chameleon, chameleon_directed, "
+    "chameleon_filtered, citeseer, cora, cora_ml, cornell, film, karate, minesweeper, ms_academic_cs, ms_academic_phy, "
+    "polblogs, "
+    "pubmed, questions, roman_empire, squirrel, squirrel_filtered, texas, tolokers, wisconsin";
 
 TEST(FindNodeDataset, Karate) {
   EXPECT_EQ(load_node_dataset("karate", "").num_nodes, 34);
@@ -19,9 +27,22 @@ TEST(FindNodeDataset, InEveryPlace) {
   const auto data = test::shared_data();
   EXPECT_EQ(load_node_dataset("cora", data).num_nodes, 2708);
   EXPECT_EQ(load_node_dataset("Cora", data).name, "cora");
+  EXPECT_EQ(load_node_dataset("cora", data).splits.size(), 1u);
   EXPECT_EQ(load_node_dataset("planetoid/CiteSeer", data).num_nodes, 3327);
   EXPECT_EQ(load_node_dataset("cora", data / "planetoid").num_nodes, 2708);
   EXPECT_EQ(load_node_dataset("cora", data / "planetoid/cora").num_nodes, 2708);
+  EXPECT_EQ(load_node_dataset("citeseer", data / "npz/gnn-benchmark").num_nodes, 3312);
+  EXPECT_EQ(load_node_dataset("cora", data / "npz/gnn-benchmark/cora.npz").splits.size(), 0u);
+  EXPECT_EQ(load_node_dataset("gnn-benchmark/cora", data).splits.size(), 0u);
+  EXPECT_EQ(load_node_dataset("photo", data).name, "amazon_electronics_photo");
+  EXPECT_EQ(load_node_dataset("cora_ml", data).num_nodes, 2995);
+  EXPECT_EQ(load_node_dataset("minesweeper", data).num_nodes, 10000);
+  EXPECT_FALSE(load_node_dataset("texas", data).sparse_features());
+  EXPECT_TRUE(load_node_dataset("geom-gcn/texas", data).sparse_features());
+  EXPECT_TRUE(load_node_dataset("texas", data / "geom-gcn").sparse_features());
+  EXPECT_TRUE(load_node_dataset("texas", data / "geom-gcn/texas").sparse_features());
+  EXPECT_EQ(load_node_dataset("geom-gcn/cora", data).splits.size(), 10u);
+  EXPECT_EQ(load_node_dataset("my-own", data / "heterophilous/texas.npz").name, "my-own");
   const TemporaryFolder pyg;
   std::filesystem::create_directories(pyg / "Cora");
   std::filesystem::create_symlink(std::filesystem::absolute(data / "planetoid/cora"), pyg / "Cora/raw");
@@ -34,16 +55,30 @@ TEST(FindNodeDataset, InEveryPlace) {
 TEST(FindNodeDataset, WhatIsNotThere) {
   const TemporaryFolder folder;
   const std::string& d = folder.path();
-  EXPECT_EQ(error_of<IoError>([&] { load_node_dataset("cora", d); }),
-            d + ": the data set 'cora' is not there; looked for it as " + d + ", " + d + "/cora, " + d + "/cora/raw, " + d +
-                "/planetoid/cora");
+  EXPECT_EQ(error_of<IoError>([&] { load_node_dataset("polblogs", d); }),
+            d + ": the data set 'polblogs' is not there; looked for it as " + d + ", " + d + "/polblogs, " + d +
+                "/polblogs/raw, " + d + "/polblogs.npz, " + d + "/npz/nettack/polblogs.npz");
+  EXPECT_EQ(error_of<IoError>([&] { load_node_dataset("heterophilous/texas", d); }),
+            d + ": the data set 'heterophilous/texas' is not there; looked for it as " + d + "/heterophilous/texas.npz");
+  EXPECT_EQ(error_of<InvalidArgument>([&] { load_node_dataset("cora", ""); }),
+            "the data set 'cora' is read from files, but no data folder is given");
+}
+
+TEST(FindNodeDataset, AKnownNameIsNotTakenForAnotherSet) {
+  if (!test::have_shared_data()) return;
+  const auto data = test::shared_data();
+  for (const std::string place : {data / "geom-gcn/cornell", data / "heterophilous/cornell.npz"})
+    EXPECT_EQ(error_of<IoError>([&] {
+                load_node_dataset("texas", place);
+              }).rfind(place + ": the data set 'texas' is not there", 0),
+              0u);
 }
 
 TEST(FindNodeDataset, UnknownNames) {
   EXPECT_EQ(error_of<InvalidArgument>([&] { load_node_dataset("coar", "/nowhere"); }),
-            "the data set 'coar' is not known, did you mean 'cora'? Known are citeseer, cora, karate, pubmed");
-  EXPECT_EQ(error_of<InvalidArgument>([&] { load_node_dataset("something\nelse", "/nowhere"); }),
-            "the data set 'something\\x0aelse' is not known; known are citeseer, cora, karate, pubmed");
+            "the data set 'coar' is not known, did you mean 'cora'? Known are " + kList);
+  EXPECT_EQ(error_of<InvalidArgument>([&] { load_node_dataset("something\nelse", ""); }),
+            "the data set 'something\\x0aelse' is not known; known are " + kList);
 }
 
 }  // namespace

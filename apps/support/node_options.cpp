@@ -1,0 +1,282 @@
+#include "tessera/apps/support/node_options.h"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+
+#include "tessera/apps/support/program.h"
+#include "tessera/core/error.h"
+#include "tessera/datasets/graph/find.h"
+#include "tessera/datasets/graph/splits.h"
+
+namespace tessera::apps {
+namespace {
+
+/// A protocol. `decay_on`: first-layer (weight and bias), first-weight, all. `split` stands for --split random.
+struct Recipe {
+  const char* name;
+  int64_t epochs, hidden, layers, patience;
+  double lr, dropout, weight_decay;
+  const char *decay_on, *stop_on, *features, *component, *random_split;
+  bool split_at_random;  // also where the files give a split
+};
+
+// kipf: Kipf and Welling, ICLR 2017. shchur: Shchur et al. 2018, the tuned GCN of the gnn-benchmark repository; its stop
+// rule watches validation loss plus L2 term. plain: no publication, settings that do no harm.
+constexpr Recipe kRecipes[] = {
+    {"kipf", 200, 16, 2, 0, 0.01, 0.5, 5e-4, "first-layer", "loss", "rows", "all", "20/30", false},
+    {"shchur", 100000, 64, 2, 50, 0.01, 0.8, 1e-3, "first-weight", "objective", "binary", "largest", "20/30", true},
+    {"plain", 1000, 64, 2, 100, 0.01, 0.5, 5e-4, "all", "loss", "raw", "all", "60%/20%", false},
+};
+
+std::vector<std::string> recipe_names() {
+  std::vector<std::string> out;
+  for (const Recipe& recipe : kRecipes) out.push_back(recipe.name);
+  return out;
+}
+
+double parse_number(const std::string& text, const std::string& whole) {
+  size_t used = 0;
+  double value = -1;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+  }
+  check<UsageError>(
+      used == text.size() && !text.empty() && value >= 0,
+      "--split {}: needs to be given, random, random:20/30 (nodes of each class), random:60%/20% (shares) or a number",
+      whole);
+  return value;
+}
+
+/// "20/30" or "60%/20%".
+NodeSplit random_split(const NodeDataset& data, const std::string& text, uint64_t seed) {
+  const size_t slash = text.find('/');
+  std::string first = text.substr(0, slash), second = slash == std::string::npos ? "" : text.substr(slash + 1);
+  const bool shares = !first.empty() && first.back() == '%';
+  if (shares) {
+    first.pop_back();
+    if (!second.empty() && second.back() == '%') second.pop_back();
+  }
+  const std::string whole = "random:" + text;
+  const double train = parse_number(first, whole), valid = parse_number(second, whole);
+  if (!shares) return split_per_class(data, int64_t(train), int64_t(valid), seed);
+  check<UsageError>(train + valid <= 100, "--split {}: the shares are more than 100 % together", whole);
+  return split_shares(data, train / 100, valid / 100, seed);
+}
+
+std::string counts_of(const NodeDataset& data, const NodeSplit& split) {
+  const Tensor* parts[] = {&split.train, &split.valid, &split.test};
+  std::vector<std::array<int64_t, 3>> counts(static_cast<size_t>(data.num_classes));
+  for (int p = 0; p < 3; ++p)
+    for (const int32_t i : parts[p]->span<int32_t>())
+      if (const int32_t y = data.labels.data<int32_t>()[i]; y >= 0) ++counts[size_t(y)][size_t(p)];
+  const auto triple = [](int64_t a, int64_t b, int64_t c) {
+    return std::to_string(a) + "/" + std::to_string(b) + "/" + std::to_string(c);
+  };
+  std::string out = triple(split.train.numel(), split.valid.numel(), split.test.numel()) + " train/valid/test nodes";
+  constexpr size_t kMostClasses = 12;
+  for (size_t c = 0; c < counts.size() && c < kMostClasses; ++c)
+    out += (c == 0 ? " (class " : ", class ") + std::to_string(c) + ": " + triple(counts[c][0], counts[c][1], counts[c][2]);
+  if (counts.size() > kMostClasses) out += ", ...";
+  return out + (counts.empty() ? "" : ")");
+}
+
+}  // namespace
+
+void add_data_options(CLI::App& app, NodeOptions& o) {
+  app.add_option("--dataset", o.dataset, "data set by name; karate is built in")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->group("Data");
+  app.add_option("--data", o.data, "folder that holds the data set, or the file or folder itself")
+      ->capture_default_str()
+      ->type_name("DIR")
+      ->group("Data");
+  app.add_option("--edges", o.edges,
+                 "your own graph: a text file, plain or gzip, with the two node ids of an edge in each line")
+      ->type_name("FILE")
+      ->group("Data");
+  app.add_option("--nodes", o.nodes, "its table of nodes: id, features, and optionally label and split (train, valid, test)")
+      ->type_name("FILE")
+      ->group("Data");
+  app.add_option("--id-column", o.id_column, "column of the ids in --nodes (id, node, node_id, name, else the first)")
+      ->type_name("NAME")
+      ->group("Data");
+  app.add_option("--label-column", o.label_column,
+                 "column of the labels (label, class, y, target; without a header the last)")
+      ->type_name("NAME")
+      ->group("Data");
+  app.add_option("--split-column", o.split_column, "column of the split (split)")->type_name("NAME")->group("Data");
+  app.add_option("--features", o.features, "features: raw, rows (each row sums to 1), binary (every non-zero is 1)")
+      ->check(one_of({"raw", "rows", "binary"}))
+      ->type_name("KIND")
+      ->group("Data");
+}
+
+void add_training_options(CLI::App& app, NodeOptions& o) {
+  app.add_option("--component", o.component, "nodes to keep: all, largest (connected component)")
+      ->check(one_of({"all", "largest"}))
+      ->type_name("KIND")
+      ->group("Data");
+  app.add_option(
+         "--split", o.split,
+         "given (run i takes the set's split i), a number (that split), random, random:20/30 (train and validation nodes "
+         "of each class), random:60%/20% (shares of each class)")
+      ->type_name("SPLIT")
+      ->group("Data");
+
+  app.add_option("--model", o.model, "architecture: gcn")
+      ->check(one_of({"gcn"}))
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->group("Model");
+  app.add_option("--hidden", o.hidden, "width of the hidden layers")
+      ->check(in_range(1, 65536))
+      ->type_name("N")
+      ->group("Model");
+  app.add_option("--layers", o.layers, "layers")->check(in_range(1, 64))->type_name("N")->group("Model");
+  app.add_option("--dropout", o.dropout, "dropout on the input of every layer")
+      ->check(in_range(0.0, 1.0))
+      ->type_name("P")
+      ->group("Model");
+
+  app.add_option(
+         "--recipe", o.recipe,
+         "protocol that sets every option left out: kipf (citation sets), shchur (20 + 30 random nodes of each class, early "
+         "stopping), plain; default: by the data set")
+      ->check(one_of(recipe_names()))
+      ->type_name("NAME")
+      ->group("Training");
+  app.add_option("--epochs", o.epochs, "most epochs of a run")
+      ->check(in_range(1, 100000000))
+      ->type_name("N")
+      ->group("Training");
+  app.add_option("--lr", o.lr, "learning rate")->check(in_range(0, 1e308))->type_name("RATE")->group("Training");
+  app.add_option("--weight-decay", o.weight_decay, "L2 penalty")
+      ->check(in_range(0, 1e308))
+      ->type_name("L2")
+      ->group("Training");
+  app.add_option("--decay-on", o.decay_on, "what it is on: first-layer, first-weight, all")
+      ->check(one_of({"first-layer", "first-weight", "all"}))
+      ->type_name("WHAT")
+      ->group("Training");
+  app.add_option("--patience", o.patience,
+                 "stop after this many epochs without a better validation, take the best weights; 0: never")
+      ->check(in_range(0, 100000000))
+      ->type_name("N")
+      ->group("Training");
+  app.add_option("--stop-on", o.stop_on, "what must get better: loss, accuracy, objective (loss and L2 term)")
+      ->check(one_of({"loss", "accuracy", "objective"}))
+      ->type_name("WHAT")
+      ->group("Training");
+  app.add_option("--runs", o.runs, "repetitions, with seeds seed, seed + 1, ...")
+      ->check(in_range(1, 100000))
+      ->capture_default_str()
+      ->type_name("N")
+      ->group("Training");
+  app.add_option("--seed", o.seed, "seed of the first run")->capture_default_str()->type_name("N")->group("Training");
+}
+
+void add_output_options(CLI::App& app, NodeOptions& o) {
+  app.add_option("--json", o.json, "file for the full result and how it was made")->type_name("FILE")->group("Output");
+  app.add_option("--report", o.report, "file for an HTML page: curves, confusion matrix, classes, runs")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_option("--save", o.save, "file for the weights (safetensors), for tessera-predict and PyTorch")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_option("--log-dir", o.log_dir, "folder for TensorBoard event files")->type_name("DIR")->group("Output");
+  app.add_option("--checkpoint", o.checkpoint, "folder for the whole state, written every 5 seconds and at the end")
+      ->type_name("DIR")
+      ->group("Output");
+  app.add_option("--checkpoint-every", o.checkpoint_every, "write it every so many epochs instead")
+      ->check(in_range(1, 100000000))
+      ->type_name("N")
+      ->group("Output");
+  app.add_flag("--resume", o.resume, "continue from the state in --checkpoint, from the start when there is none")
+      ->group("Output");
+}
+
+void add_machine_options(CLI::App& app, NodeOptions& o) {
+  app.add_option("--threads", o.threads, "threads (default: all CPUs)")
+      ->check(in_range(1, 4096))
+      ->type_name("N")
+      ->group("Machine");
+  app.add_option("--device", o.device, "device: cpu")
+      ->check(one_of({"cpu"}))
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->group("Machine");
+}
+
+std::string default_recipe(const std::string& dataset_name, const NodeDataset& data) {
+  const std::vector<std::string> known = known_node_datasets();
+  const bool is_known = std::find(known.begin(), known.end(), dataset_name) != known.end();
+  if (!is_known || data.splits.size() > 1) return "plain";
+  return data.splits.size() == 1 ? "kipf" : "shchur";
+}
+
+void fill_from_recipe(NodeOptions& o, const NodeDataset& data) {
+  if (o.recipe.empty()) o.recipe = default_recipe(o.dataset, data);
+  const Recipe& r =
+      *std::find_if(std::begin(kRecipes), std::end(kRecipes), [&](const Recipe& x) { return o.recipe == x.name; });
+  const auto fill = [](auto& option, auto value) {
+    if (option < 0) option = value;
+  };
+  const auto fill_text = [](std::string& option, const std::string& value) {
+    if (option.empty()) option = value;
+  };
+  fill(o.epochs, r.epochs);
+  fill(o.hidden, r.hidden);
+  fill(o.layers, r.layers);
+  fill(o.lr, r.lr);
+  fill(o.dropout, r.dropout);
+  fill(o.weight_decay, r.weight_decay);
+  fill(o.patience, r.patience);
+  fill_text(o.decay_on, r.decay_on);
+  fill_text(o.stop_on, r.stop_on);
+  fill_text(o.features, r.features);
+  fill_text(o.component, r.component);
+  fill_text(o.split, r.split_at_random || data.splits.empty() ? "random" : "given");
+  if (o.split == "random") o.split = std::string("random:") + r.random_split;
+}
+
+std::map<std::string, std::string> deciding_options(const NodeOptions& o) {
+  return {{"--dataset", o.dataset},
+          {"--model", o.model},
+          {"--features", o.features},
+          {"--component", o.component},
+          {"--split", o.split},
+          {"--hidden", to_text(o.hidden)},
+          {"--layers", to_text(o.layers)},
+          {"--dropout", to_text(o.dropout)},
+          {"--lr", to_text(o.lr)},
+          {"--weight-decay", to_text(o.weight_decay)},
+          {"--decay-on", o.decay_on},
+          {"--epochs", to_text(o.epochs)},
+          {"--patience", to_text(o.patience)},
+          {"--stop-on", o.stop_on},
+          {"--seed", to_text(o.seed)}};
+}
+
+NodeSplit split_of_run(const NodeOptions& o, const NodeDataset& data, int64_t run) {
+  NodeSplit split;
+  if (o.split.starts_with("random:")) {
+    split = random_split(data, o.split.substr(7), o.seed + uint64_t(run));
+  } else {
+    check<UsageError>(!data.splits.empty(), "--split {}: {} comes without a split, use --split random", o.split, data.name);
+    const double number = o.split == "given" ? double(run % int64_t(data.splits.size())) : parse_number(o.split, o.split);
+    check<UsageError>(number < double(data.splits.size()) && number == double(size_t(number)),
+                      "--split {}: {} has {} split{}, 0 is the first", o.split, data.name, data.splits.size(),
+                      data.splits.size() == 1 ? "" : "s");
+    split = data.splits[size_t(number)];
+  }
+  check<UsageError>(split.train.numel() > 0, "nothing to train on: the split has {}", counts_of(data, split));
+  check<UsageError>(o.patience == 0 || split.valid.numel() > 0,
+                    "early stopping needs validation nodes but the split has {}; use --patience 0 or --split random",
+                    counts_of(data, split));
+  return split;
+}
+
+}  // namespace tessera::apps

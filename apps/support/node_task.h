@@ -1,0 +1,31 @@
+#pragma once
+
+#include "tessera/apps/support/node_options.h"
+#include "tessera/datasets/graph/csv_graph.h"
+#include "tessera/layers/models/gcn.h"
+#include "tessera/sparse/sparse_matrix.h"
+
+namespace tessera::apps {
+
+/// One graph as a model takes it.
+struct NodeTask {
+  NodeDataset data;
+  Graph graph;
+  SparseMatrix sparse;                             ///< the features, when they are sparse
+  std::vector<std::string> node_ids, class_names;  ///< as the files spell them; empty: their numbers
+};
+
+/// The graph of --edges and --nodes, else the data set that --dataset and --data name, without names for nodes and classes.
+/// Errors: UsageError for a name that nobody knows, with the nearest, and for nodes without edges.
+CsvGraph load_nodes(const NodeOptions& o);
+
+/// Prepares nodes as --component and --features say.
+NodeTask make_task(const NodeOptions& o, CsvGraph graph);
+
+/// "cora: 2708 nodes, 10556 directed edges, 1433 features, 7 classes".
+std::string describe(const NodeDataset& data);
+
+/// Scores of every node.
+Tensor logits_of(const Gcn& model, const NodeTask& task, Generator& random);
+
+}  // namespace tessera::apps

@@ -1,0 +1,222 @@
+// tessera-train-node as its users meet it: what it prints and writes, and how it refuses.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tessera/core/io/checkpoint.h"
+#include "tessera/tests/apps/process.h"
+#include "tessera/tests/core/io/temporary.h"
+#include "tessera/tests/support/data.h"
+
+namespace tessera::test {
+namespace {
+
+constexpr const char* kProgram = "tessera-train-node";
+
+TEST(train_node, json_has_what_the_house_says) {
+  const TemporaryFolder folder;
+  const Ended ended = run_program({kProgram, "--runs", "3", "--seed", "5", "--json", folder / "r.json"});
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_EQ(ended.errors, "");
+  const auto root = json_of(folder / "r.json");
+  const auto& manifest = root["manifest"];
+  EXPECT_EQ(manifest["recipe"], "kipf");
+  EXPECT_EQ(manifest["seed"], 5);
+  EXPECT_EQ(manifest["dataset"], "karate");
+  EXPECT_EQ(manifest["device"], "cpu");
+  EXPECT_EQ(manifest["options"]["--hidden"], "16");
+  for (const char* name :
+       {"version", "command", "threads", "isa", "data_sha256", "started", "wall_seconds", "peak_rss_bytes"})
+    EXPECT_TRUE(manifest.contains(name)) << name;
+  const auto& result = root["result"];
+  EXPECT_EQ(result["metric"], "accuracy");
+  EXPECT_EQ(result["test"]["runs"].size(), 3u);
+  EXPECT_EQ(result["weights_sha256"].size(), 3u);
+  EXPECT_GT(result["test"]["mean"], 0.5);
+  EXPECT_FALSE(result.contains("valid")) << "karate has no validation nodes";
+  EXPECT_GT(result["epoch_seconds"]["median"], 0);
+}
+
+TEST(train_node, the_same_bits_for_every_number_of_threads) {
+  const TemporaryFolder folder;
+  std::string first;
+  for (const char* threads : {"1", "2", "3"}) {
+    ASSERT_EQ(
+        run_program({kProgram, "--threads", threads, "--epochs", "50", "--hidden", "256", "--json", folder / "r.json"}).code,
+        0);
+    const std::string digest = json_of(folder / "r.json")["result"]["weights_sha256"][0];
+    if (first.empty()) first = digest;
+    EXPECT_EQ(digest, first) << threads;
+  }
+}
+
+struct Refused {
+  std::vector<std::string> arguments;
+  int code;
+  std::string line;
+};
+
+TEST(train_node, refuses_with_one_line) {
+  const TemporaryFolder folder;
+  put(folder / "file", "x");
+  const std::string counts =
+      "4/0/30 train/valid/test nodes (class 0: 1/0/12, class 1: 1/0/11, class 2: 1/0/3, class 3: 1/0/4)";
+  const std::vector<Refused> cases = {
+      {{"--epocs", "3"}, 2, "unknown option --epocs, did you mean --epochs? (see --help)"},
+      {{"--epochs", "0"}, 2, "--epochs: '0' needs to be a number from 1 to 100000000 (see --help)"},
+      {{"--epochs", "many"}, 2, "--epochs: 'many' needs to be a number from 1 to 100000000 (see --help)"},
+      {{"--dropout", "1.5"}, 2, "--dropout: '1.5' needs to be a number from 0 to 1 (see --help)"},
+      {{"--lr", "-1"}, 2, "--lr: '-1' needs to be a number of 0 or more (see --help)"},
+      {{"--model", "gnc"}, 2, "--model: 'gnc' is not known, did you mean 'gcn'? (gcn) (see --help)"},
+      {{"--recipe", "kpif"}, 2, "--recipe: 'kpif' is not known, did you mean 'kipf'? (kipf, shchur, plain) (see --help)"},
+      {{"--device", "cuda"}, 2, "--device: 'cuda' is not known (cpu) (see --help)"},
+      {{"--patience", "5"},
+       2,
+       "early stopping needs validation nodes but the split has " + counts +
+           "; use --patience 0 or --split random (see --help)"},
+      {{"--split", "1"}, 2, "--split 1: karate has 1 split, 0 is the first (see --help)"},
+      {{"--split", "random:60%/50%"}, 2, "--split random:60%/50%: the shares are more than 100 % together (see --help)"},
+      {{"--split", "random:0/5"}, 2, ""},
+      {{"--split", "often"},
+       2,
+       "--split often: needs to be given, random, random:20/30 (nodes of each class), random:60%/20% (shares) or a number "
+       "(see "
+       "--help)"},
+      {{"--resume"}, 2, "--resume and --checkpoint-every need --checkpoint DIR (see --help)"},
+      {{"--json", folder / "no/r.json"},
+       2,
+       "--json " + folder / "no/r.json" + ": there is no folder " + folder / "no" + " (see --help)"},
+      {{"--report", folder.path()}, 2, "--report " + folder.path() + ": is a folder but needs to be a file (see --help)"},
+      {{"--checkpoint", folder / "file"},
+       2,
+       "--checkpoint " + folder / "file" + ": is a file but needs to be a folder (see --help)"},
+      {{"--log-dir", folder / "file/x"}, 2, ""},
+      {{"--save", "/proc/w.safetensors"},
+       2,
+       "--save /proc/w.safetensors: cannot write in /proc: No such file or directory (see --help)"},
+      {{"--nodes", folder / "file"},
+       2,
+       "--nodes, --id-column, --label-column and --split-column go with --edges FILE (see --help)"},
+      {{"--edges", folder / "none.csv"}, 1, folder / "none.csv" + ": cannot be opened: No such file or directory"},
+      {{"--dataset", "cora", "--data", folder.path()}, 1, ""},
+  };
+  for (const Refused& c : cases) {
+    std::vector<std::string> arguments = {kProgram};
+    arguments.insert(arguments.end(), c.arguments.begin(), c.arguments.end());
+    const Ended ended = run_program(arguments);
+    EXPECT_EQ(ended.code, c.code) << c.arguments[0];
+    EXPECT_EQ(ended.output, "") << "nothing was started";
+    EXPECT_EQ(std::count(ended.errors.begin(), ended.errors.end(), '\n'), 1) << ended.errors;
+    if (c.line.empty()) continue;
+    EXPECT_EQ(ended.errors, std::string(kProgram) + ": " + c.line + "\n");
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"file"}) << "nothing was left behind";
+}
+
+TEST(train_node, an_unknown_data_set_names_the_nearest) {
+  const Ended ended = run_program({kProgram, "--dataset", "coraa"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.errors.find("the data set 'coraa' is not known, did you mean 'cora'?"), std::string::npos) << ended.errors;
+}
+
+TEST(train_node, help_teaches) {
+  const Ended ended = run_program({kProgram, "--help"});
+  EXPECT_EQ(ended.code, 0);
+  for (const char* text : {"Usage: tessera-train-node [options]", "Examples:", "--resume", "Exit codes:", "[karate]"})
+    EXPECT_NE(ended.output.find(text), std::string::npos) << text;
+  size_t begin = 0;
+  for (size_t end; (end = ended.output.find('\n', begin)) != std::string::npos; begin = end + 1)
+    EXPECT_LE(end - begin, 110u) << ended.output.substr(begin, end - begin);
+}
+
+// H64
+TEST(train_node, says_when_there_is_no_validation) {
+  const Ended ended = run_program({kProgram, "--epochs", "5"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_NE(ended.output.find("valid no such nodes"), std::string::npos) << ended.output;
+}
+
+// H64: one validation node is enough.
+TEST(train_node, early_stopping_returns_to_the_best_weights) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> base = {kProgram, "--split", "random:50%/20%", "--json", folder / "r.json"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), base.begin(), base.end());
+    const Ended ended = run_program(more);
+    EXPECT_EQ(ended.code, 0) << ended.errors;
+    return json_of(folder / "r.json")["result"];
+  };
+  const auto stopped = with({"--patience", "5", "--epochs", "3000", "--lr", "0.1"});
+  const int epochs = stopped["epochs"][0];
+  EXPECT_LT(epochs, 3000);
+  // The weights are those of the best epoch: of a run that ends there.
+  const auto until_best = with({"--epochs", std::to_string(epochs - 5), "--lr", "0.1"});
+  EXPECT_EQ(stopped["weights_sha256"], until_best["weights_sha256"]);
+  for (const char* what : {"accuracy", "objective"})
+    EXPECT_LT(with({"--patience", "3", "--epochs", "3000", "--stop-on", what, "--lr", "0.1"})["epochs"][0], 3000) << what;
+}
+
+TEST(train_node, report_needs_nothing_beside_itself) {
+  const TemporaryFolder folder;
+  const Ended ended = run_program({kProgram, "--split", "random:50%/20%", "--runs", "2", "--report", folder / "r.html"});
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const std::string page = read_file(folder / "r.html");
+  for (const char* text :
+       {"<!doctype html>", "<svg", "Per class", "predicted", "Runs", "How this was made", "weights sha256", "</html>"})
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+  for (const char* text : {"http:", "https:", "src=", "href=", "url(", "@import", "<script", "nan", "inf"})
+    EXPECT_EQ(page.find(text), std::string::npos) << text;
+}
+
+// H56
+TEST(train_node, paths_are_bytes) {
+  const TemporaryFolder folder;
+  const std::string odd = folder / "Präparat 切片 #1";
+  std::filesystem::create_directory(odd);
+  put(odd + "/edges.csv", "a,b\nb,c\nc,d\nd,a\n");
+  put(odd + "/nodes.csv", "id,x,label\na,1,rot\nb,2,blau\nc,3,rot\nd,4,grün <&>\n");
+  for (const char* locale : {"LC_ALL=C", "LC_ALL=C.UTF-8"}) {
+    const Ended ended = run_program(
+        {kProgram, "--edges", odd + "/edges.csv", "--nodes", odd + "/nodes.csv", "--split", "random:1/0", "--patience", "0",
+         "--epochs", "5", "--json", odd + "/r.json", "--report", odd + "/r.html", "--checkpoint", odd + "/ü", "--resume"},
+        {locale});
+    ASSERT_EQ(ended.code, 0) << ended.errors;
+    EXPECT_NE(read_file(odd + "/r.html").find("grün &lt;&amp;&gt;"), std::string::npos);
+    EXPECT_NO_THROW((void)load_checkpoint(odd + "/ü/model.safetensors"));
+    EXPECT_EQ(json_of(odd + "/r.json")["manifest"]["dataset"], odd + "/edges.csv");
+  }
+  const Ended missing = run_program({kProgram, "--edges", odd + "/nö.csv"}, {"LC_ALL=C"});
+  EXPECT_EQ(missing.errors, std::string(kProgram) + ": " + odd + "/nö.csv: cannot be opened: No such file or directory\n");
+}
+
+// No loop of the karate club is worth a second thread: oneTBB makes its workers at the first parallel loop, so there are
+// none.
+TEST(train_node, a_small_graph_starts_no_thread) {
+  Process process({kProgram, "--threads", "4", "--epochs", "100000000"});
+  process.wait_for_output();
+  ::usleep(300000);
+  int tasks = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process.pid()) + "/task")) {
+    (void)task;
+    ++tasks;
+  }
+  EXPECT_EQ(tasks, 1);
+  process.kill(SIGINT);
+  EXPECT_EQ(process.wait(), 130);
+}
+
+TEST(train_node, given_splits_one_a_run) {
+  if (!have_shared_data("heterophilous/cornell.npz")) return;
+  const TemporaryFolder folder;
+  const Ended ended = run_program({kProgram, "--dataset", "heterophilous/cornell", "--data", shared_data().string(),
+                                   "--runs", "10", "--epochs", "30", "--json", folder / "r.json"});
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const auto root = json_of(folder / "r.json");
+  EXPECT_EQ(root["manifest"]["recipe"], "plain");
+  EXPECT_EQ(root["manifest"]["options"]["--split"], "given");
+  EXPECT_EQ(root["result"]["test"]["runs"].size(), 10u);
+}
+
+}  // namespace
+}  // namespace tessera::test
