@@ -224,19 +224,22 @@ TESSERA_INLINE float log(float x) {
   p = p * m + 3.3333331174e-1f;
   const float k = float(e);
   const float y = k * 0.693359375f + (m + (p * m * z - 0.5f * z - k * 2.12194440e-4f));
-  return x > 0.0f ? (x < __builtin_inff() ? y : x) : x == 0.0f ? -__builtin_inff() : __builtin_nanf("");
+  const float below = x == 0.0f ? -__builtin_inff() : __builtin_nanf(""), finite = x < __builtin_inff() ? y : x;
+  return x > 0.0f ? finite : below;
 }
 
 /// ln(1 + x) for x >= -1, within 3 ulp: the rounding of 1 + x is undone (Kahan).
 TESSERA_INLINE float log1p(float x) {
-  const float u = 1.0f + x, d = u - 1.0f;
-  return d == 0.0f ? x : u == __builtin_inff() ? u : log(u) * (x / d);
+  const float u = 1.0f + x, d = u - 1.0f, y = log(u) * (x / d);
+  const float finite = u < __builtin_inff() ? y : u;
+  return d == 0.0f ? x : finite;
 }
 
 /// e^x - 1, within 4 ulp: the rounding of e^x is undone in the same way.
 TESSERA_INLINE float expm1(float x) {
-  const float u = exp(x), d = u - 1.0f;
-  return d == 0.0f ? x : d == -1.0f || u == __builtin_inff() ? d : d * (x / log(u));
+  const float u = exp(x), d = u - 1.0f, y = d * (x / log(u));
+  const float inside = d > -1.0f ? y : d, finite = u < __builtin_inff() ? inside : u;
+  return d == 0.0f ? x : finite;
 }
 
 /// tanh x within 3 ulp: an odd polynomial up to 0.625 (near-minimax), 1 - 2 / (e^2x + 1) beyond.

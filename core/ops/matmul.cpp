@@ -5,8 +5,8 @@
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
-#include "tessera/core/ops/create.h"
-#include "tessera/core/ops/matmul_kernels.h"
+#include "tessera/core/ops/reduce.h"
+#include "tessera/core/ops/unary_kernels.h"
 #include "tessera/core/parallel.h"
 
 namespace tessera {
@@ -44,12 +44,25 @@ void multiply_tile(GemmArgs g, int64_t row, int64_t k0, int64_t depth, T* c) {
     run<DgemmKernel>(Device::cpu, g);
 }
 
+struct Finish {
+  const void* bias = nullptr;
+  Activation activation = Activation::none;
+
+  bool any() const { return bias != nullptr || activation != Activation::none; }
+  /// Of `rows` whole rows at c.
+  template <class T>
+  void operator()(T* c, int64_t rows, int64_t width) const {
+    if (any()) run<EpilogueKernel>(Device::cpu, {sizeof(T) == 8, activation, rows, width, c, bias});
+  }
+};
+
 template <class T>
-void multiply(const GemmArgs& g) {
+void multiply(const GemmArgs& g, const Finish& finish) {
   T* c = static_cast<T*>(g.c);
   if (g.m == 0 || g.n == 0) return;
   if (g.k == 0) {
     std::memset(c, 0, size_t(g.m * g.n) * sizeof(T));
+    finish(c, g.m, g.n);
     return;
   }
   const Cut cut(g.m, g.k);
@@ -61,42 +74,123 @@ void multiply(const GemmArgs& g) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t chunk = task / cut.tiles, row = task % cut.tiles * kTileRows, k0 = chunk * cut.depth;
       multiply_tile<T>(g, row, k0, std::min(cut.depth, g.k - k0), chunk == 0 ? c : rest.data() + (chunk - 1) * size);
+      if (cut.chunks == 1) finish(c + row * g.n, std::min(kTileRows, g.m - row), g.n);
     }
   });
   if (cut.chunks == 1) return;
   const auto piece = [&](int64_t chunk) { return chunk == 0 ? c : rest.data() + (chunk - 1) * size; };
-  parallel_for(size, 1 << 14, [&](int64_t begin, int64_t end) {
+  parallel_for(g.m, (1 << 14) / g.n + 1, [&](int64_t begin, int64_t end) {
     for (int64_t step = 1; step < cut.chunks; step *= 2)
       for (int64_t chunk = 0; chunk + step < cut.chunks; chunk += 2 * step) {
         T* to = piece(chunk);
         const T* from = piece(chunk + step);
-        for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+        for (int64_t i = begin * g.n; i < end * g.n; ++i) to[i] += from[i];
       }
+    finish(c + begin * g.n, end - begin, g.n);
   });
+}
+
+/// Each product of a batch in tiles of its own; K is not cut.
+template <class T>
+void multiply_batch(const GemmArgs& g, int64_t batch) {
+  if (batch == 0 || g.m == 0 || g.n == 0) return;
+  if (g.k == 0) {
+    std::memset(g.c, 0, size_t(batch * g.m * g.n) * sizeof(T));
+    return;
+  }
+  const int64_t tiles = (g.m + kTileRows - 1) / kTileRows, task_work = std::min(kTileRows, g.m) * g.n * g.k;
+  parallel_for(batch * tiles, kForkWork / task_work + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t b = task / tiles;
+      GemmArgs one = g;
+      one.a = at<T>(g.a, b * g.m * g.k);
+      one.b = at<T>(g.b, b * g.k * g.n);
+      multiply_tile<T>(one, task % tiles * kTileRows, 0, g.k, static_cast<T*>(g.c) + b * g.m * g.n);
+    }
+  });
+}
+
+/// grad times the activation's slope, which its output y gives.
+Tensor before_activation(Activation activation, const Tensor& y, const Tensor& grad) {
+  Unary op = Unary::relu;
+  switch (activation) {
+    case Activation::none: return grad;
+    case Activation::relu: break;
+    case Activation::elu: op = Unary::elu; break;
+    case Activation::tanh: op = Unary::tanh; break;
+    case Activation::sigmoid: op = Unary::sigmoid; break;
+  }
+  Tensor out = Tensor::empty(y.shape(), y.dtype(), y.device());
+  run<UnaryKernel>(y.device(), {op, y.dtype() == DType::f64, y.numel(), y.raw(), grad.raw(), out.mutable_raw(), 1, 0});
+  return out;
+}
+
+struct Sizes {
+  int64_t m, n, k;
+};
+
+/// Checks what matmul and batched_matmul share. `first` is the first dimension of a matrix.
+Sizes checked_sizes(const char* op, const Tensor& a, bool ta, const Tensor& b, bool tb, int first) {
+  check(a.dtype() == b.dtype(), "{}: a is {} but b is {}", op, a.dtype(), b.dtype());
+  check<Unsupported>(a.dtype() == DType::f32 || a.dtype() == DType::f64, "{}: dtype {} is not supported, use f32 or f64", op,
+                     a.dtype());
+  const int64_t m = a.dim(first + (ta ? 1 : 0)), k = a.dim(first + (ta ? 0 : 1)), n = b.dim(first + (tb ? 0 : 1)),
+                k_of_b = b.dim(first + (tb ? 1 : 0));
+  check(k_of_b == k, "{}: a has shape {}{} and b {}{}, the inner sizes {} and {} differ", op, a.shape(), ta ? " transposed" : "",
+        b.shape(), tb ? " transposed" : "", k, k_of_b);
+  return {m, n, k};
+}
+
+GemmArgs args_of(const Tensor& a, bool ta, const Tensor& b, bool tb, const Sizes& s, Tensor& out) {
+  return {a.dtype() == DType::f64, ta, tb, s.m, s.n, s.k, a.raw(), std::max<int64_t>(1, a.dim(-1)), b.raw(),
+          std::max<int64_t>(1, b.dim(-1)), out.mutable_raw(), std::max<int64_t>(1, s.n)};
 }
 
 }  // namespace
 
-Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options) {
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   check(a.ndim() == 2 && b.ndim() == 2, "matmul: a has shape {} and b {} but both need two dimensions", a.shape(), b.shape());
-  check(a.dtype() == b.dtype(), "matmul: a is {} but b is {}", a.dtype(), b.dtype());
-  check<Unsupported>(a.dtype() == DType::f32 || a.dtype() == DType::f64, "matmul: dtype {} is not supported, use f32 or f64",
-                     a.dtype());
   const bool ta = options.transpose_a, tb = options.transpose_b;
-  const int64_t m = a.dim(ta ? 1 : 0), k = a.dim(ta ? 0 : 1), n = b.dim(tb ? 0 : 1);
-  check(b.dim(tb ? 1 : 0) == k, "matmul: a has shape {}{} and b {}{}, the inner sizes {} and {} differ", a.shape(),
-        ta ? " transposed" : "", b.shape(), tb ? " transposed" : "", k, b.dim(tb ? 1 : 0));
-  Tensor out = Tensor::empty(Shape{m, n}, a.dtype(), a.device());
-  const GemmArgs args{a.dtype() == DType::f64, ta, tb, m, n, k, a.raw(), std::max<int64_t>(1, a.dim(1)), b.raw(),
-                      std::max<int64_t>(1, b.dim(1)), out.mutable_raw(), std::max<int64_t>(1, n)};
-  args.is_double ? multiply<double>(args) : multiply<float>(args);
-  record("matmul", out, {a, b}, [a = Saved(a), b = Saved(b), ta, tb](const Tensor& grad, Gradients& into) {
+  const Sizes sizes = checked_sizes("matmul", a, ta, b, tb, 0);
+  const Tensor& bias = options.bias;
+  if (bias.defined())
+    check(bias.ndim() == 1 && bias.dim(0) == sizes.n && bias.dtype() == a.dtype(), "matmul: bias is {} {} but needs to be {} [{}]",
+          bias.dtype(), bias.shape(), a.dtype(), sizes.n);
+  const Activation activation = options.activation;
+  Tensor out = Tensor::empty(Shape{sizes.m, sizes.n}, a.dtype(), a.device());
+  const GemmArgs args = args_of(a, ta, b, tb, sizes, out);
+  const Finish finish{bias.defined() ? bias.raw() : nullptr, activation};
+  args.is_double ? multiply<double>(args, finish) : multiply<float>(args, finish);
+  record("matmul", out, {a, b, bias},
+         [a = Saved(a), b = Saved(b), y = activation == Activation::none ? Saved() : Saved(out), ta, tb, activation](
+             const Tensor& grad_out, Gradients& into) {
+           const Tensor grad = before_activation(activation, y.get(), grad_out);
+           if (into.wants(0))
+             into.add(0, ta ? matmul(b.get(), grad, {.transpose_a = tb, .transpose_b = true})
+                            : matmul(grad, b.get(), {.transpose_b = !tb}));
+           if (into.wants(1))
+             into.add(1, tb ? matmul(grad, a.get(), {.transpose_a = true, .transpose_b = ta})
+                            : matmul(a.get(), grad, {.transpose_a = !ta}));
+           if (into.wants(2)) into.add(2, sum_rows(grad));
+         });
+  return out;
+}
+
+Tensor batched_matmul(const Tensor& a, const Tensor& b, BatchedOptions options) {
+  check(a.ndim() == 3 && b.ndim() == 3 && a.dim(0) == b.dim(0),
+        "batched_matmul: a has shape {} and b {} but need to be [B, M, K] and [B, K, N]", a.shape(), b.shape());
+  const bool ta = options.transpose_a, tb = options.transpose_b;
+  const Sizes sizes = checked_sizes("batched_matmul", a, ta, b, tb, 1);
+  Tensor out = Tensor::empty(Shape{a.dim(0), sizes.m, sizes.n}, a.dtype(), a.device());
+  const GemmArgs args = args_of(a, ta, b, tb, sizes, out);
+  args.is_double ? multiply_batch<double>(args, a.dim(0)) : multiply_batch<float>(args, a.dim(0));
+  record("batched_matmul", out, {a, b}, [a = Saved(a), b = Saved(b), ta, tb](const Tensor& grad, Gradients& into) {
     if (into.wants(0))
-      into.add(0, ta ? matmul(b.get(), grad, {.transpose_a = tb, .transpose_b = true})
-                     : matmul(grad, b.get(), {.transpose_b = !tb}));
+      into.add(0, ta ? batched_matmul(b.get(), grad, {.transpose_a = tb, .transpose_b = true})
+                     : batched_matmul(grad, b.get(), {.transpose_b = !tb}));
     if (into.wants(1))
-      into.add(1, tb ? matmul(grad, a.get(), {.transpose_a = true, .transpose_b = ta})
-                     : matmul(a.get(), grad, {.transpose_a = !ta}));
+      into.add(1, tb ? batched_matmul(grad, a.get(), {.transpose_a = true, .transpose_b = ta})
+                     : batched_matmul(a.get(), grad, {.transpose_a = !ta}));
   });
   return out;
 }

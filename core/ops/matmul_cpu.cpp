@@ -54,6 +54,30 @@ void tile(const GemmArgs& g, int64_t i0, int64_t j0, int64_t depth, const double
   }
 }
 
+template <class T, class F>
+TESSERA_INLINE void each(const EpilogueKernel::Args& k, F f) {
+  T* c = static_cast<T*>(k.c);
+  const T* bias = static_cast<const T*>(k.bias);
+  const int64_t width = k.width;
+  if (bias == nullptr) {
+    for (int64_t i = 0; i < k.rows * width; ++i) c[i] = f(c[i]);
+    return;
+  }
+  for (int64_t i = 0; i < k.rows; ++i)
+    for (int64_t j = 0; j < width; ++j) c[i * width + j] = f(c[i * width + j] + bias[j]);
+}
+
+template <class T>
+void finish(const EpilogueKernel::Args& k) {
+  switch (k.activation) {
+    case Activation::none: return each<T>(k, [](T x) { return x; });
+    case Activation::relu: return each<T>(k, [](T x) { return x < T(0) ? T(0) : x; });
+    case Activation::elu: return each<T>(k, [](T x) { return (x > T(0) ? x : T(0)) + simd::expm1(x > T(0) ? T(0) : x); });
+    case Activation::tanh: return each<T>(k, [](T x) { return simd::tanh(x); });
+    case Activation::sigmoid: return each<T>(k, [](T x) { return simd::sigmoid(x); });
+  }
+}
+
 }  // namespace
 
 template <Isa>
@@ -70,5 +94,11 @@ void DgemmKernel::cpu(const Args& g) {
     }
 }
 template void DgemmKernel::cpu<kIsa>(const Args&);
+
+template <Isa>
+void EpilogueKernel::cpu(const Args& args) {
+  args.is_double ? finish<double>(args) : finish<float>(args);
+}
+template void EpilogueKernel::cpu<kIsa>(const Args&);
 
 }  // namespace tessera

@@ -31,4 +31,22 @@ struct DgemmKernel {
   static inline void (*cuda)(const Args&) = nullptr;
 };
 
+/// What an output goes through while it is in the cache; the gradient of each is a function of its output.
+enum class Activation : uint8_t { none, relu, elu, tanh, sigmoid };
+
+/// c[i, j] = activation(c[i, j] + bias[j]) in place.
+struct EpilogueKernel {
+  struct Args {
+    bool is_double;
+    Activation activation;
+    int64_t rows, width;
+    void* c;
+    const void* bias;  // width, or null
+  };
+  static constexpr const char* name = "epilogue";
+  template <Isa>
+  static void cpu(const Args& args);
+  static inline void (*cuda)(const Args&) = nullptr;
+};
+
 }  // namespace tessera

@@ -5,6 +5,7 @@
 
 #include "tessera/core/ops/reduce_kernels.h"
 
+#include "tessera/core/ops/softmax_lines_kernels.h"
 #include "tessera/core/parallel.h"
 #include "tessera/core/simd.h"
 
@@ -121,50 +122,91 @@ TESSERA_INLINE bool beats(T x, T best) {
   return x > best || (x != x && best == best);
 }
 
-/// The place of the largest key of a contiguous line. Long ones take two passes, each a plain vector loop: the largest
+/// The place of the largest key of a contiguous line of 16 or more, in two passes, each a plain vector loop: the largest
 /// value, then its first place.
 template <class T, class F>
 TESSERA_INLINE int32_t first_best(const T* x, int64_t count, F key) {
-  int64_t i = 0;
-  if (count >= 64) {
-    T lane[16];
-    int nan[16];
-    for (int l = 0; l < 16; ++l) {
-      lane[l] = key(x[l]);
-      nan[l] = lane[l] != lane[l];
-    }
-    for (i = 16; i + 16 <= count; i += 16)
-      for (int l = 0; l < 16; ++l) {
-        const T v = key(x[i + l]);
-        lane[l] = v > lane[l] ? v : lane[l];
-        nan[l] |= v != v;
-      }
-    T best = lane[0];
-    bool has_nan = false;
-    for (int l = 0; l < 16; ++l) {
-      best = lane[l] > best ? lane[l] : best;
-      has_nan = has_nan || nan[l] != 0;
-    }
-    for (; i < count; ++i) {
-      const T v = key(x[i]);
-      best = v > best ? v : best;
-      has_nan = has_nan || v != v;
-    }
-    for (i = 0; i < count; ++i) {
-      const T v = key(x[i]);
-      if (has_nan ? v != v : v == best) return int32_t(i);
-    }
+  T lane[16];
+  int nan[16];
+  for (int l = 0; l < 16; ++l) {
+    lane[l] = key(x[l]);
+    nan[l] = lane[l] != lane[l];
   }
-  int32_t place = 0;
-  T best = key(x[0]);
-  for (i = 1; i < count; ++i) {
+  int64_t i = 16;
+  for (; i + 16 <= count; i += 16)
+    for (int l = 0; l < 16; ++l) {
+      const T v = key(x[i + l]);
+      lane[l] = v > lane[l] ? v : lane[l];
+      nan[l] |= v != v;
+    }
+  T best = lane[0];
+  bool has_nan = false;
+  for (int l = 0; l < 16; ++l) {
+    best = lane[l] > best ? lane[l] : best;
+    has_nan = has_nan || nan[l] != 0;
+  }
+  for (; i < count; ++i) {
     const T v = key(x[i]);
-    if (beats(v, best)) {
-      best = v;
-      place = int32_t(i);
+    best = v > best ? v : best;
+    has_nan = has_nan || v != v;
+  }
+  for (i = 0; i < count; ++i) {
+    const T v = key(x[i]);
+    if (has_nan ? v != v : v == best) break;
+  }
+  return int32_t(i);
+}
+
+/// The same of the short rest of a line.
+template <class T, class F>
+TESSERA_INLINE int32_t few_best(const T* x, int64_t count, F key) {
+  int32_t place = 0;
+  for (int64_t i = 1; i < count; ++i)
+    if (beats(key(x[i]), key(x[place]))) place = int32_t(i);
+  return place;
+}
+
+/// The best of each of `width` lines that stand side by side, `count` elements from number `begin` on.
+template <class T, class F>
+TESSERA_INLINE void columns_best(const T* row, int64_t step, int64_t begin, int64_t count, int64_t width, F key, T* best,
+                                 int32_t* at) {
+  for (int64_t j = 0; j < width; ++j) {
+    best[j] = key(row[j]);
+    at[j] = int32_t(begin);
+  }
+  for (int64_t i = 1; i < count; ++i) {
+    row += step;
+    const int32_t here = int32_t(begin + i);
+    for (int64_t j = 0; j < width; ++j) {
+      const T v = key(row[j]);
+      const bool better = beats(v, best[j]);
+      best[j] = better ? v : best[j];
+      at[j] = better ? here : at[j];
     }
   }
-  return place;
+}
+
+/// Short lines: sixteen at a time, turned into columns. One by one, half of their comparisons would be mispredicted.
+template <class T, class F>
+TESSERA_INLINE void short_lines(const T* x, int64_t lines, int64_t length, T* out, int32_t* place, F key) {
+  constexpr int kGroup = softmax_lines::kGroup;
+  parallel_for((lines + kGroup - 1) / kGroup, kGrain / (kGroup * length) + 1, [=](int64_t begin, int64_t end) {
+    alignas(64) T buffer[softmax_lines::kShort * kGroup];
+    const T* rows[kGroup];
+    T best[kGroup];
+    int32_t at[kGroup];
+    for (int64_t group = begin; group < end; ++group) {
+      const int64_t first = group * kGroup;
+      const int count = int(least(kGroup, lines - first));
+      for (int l = 0; l < count; ++l) rows[l] = x + (first + l) * length;
+      softmax_lines::gather_rows(rows, count, length, buffer);
+      columns_best(buffer, kGroup, 0, length, kGroup, key, best, at);
+      for (int l = 0; l < count; ++l) {
+        place[first + l] = at[l];
+        if (out != nullptr) out[first + l] = rows[l][at[l]];
+      }
+    }
+  });
 }
 
 /// The largest key(x) of each line.
@@ -178,11 +220,12 @@ TESSERA_INLINE void extreme(const ExtremeKernel::Args& k, F key) {
   const int64_t blocks = whole ? 1 : (length + block - 1) / block;
   T* values = static_cast<T*>(k.partial_values);
   int32_t* places = k.partial_places;
+  if (inner == 1 && length <= softmax_lines::kShort) return short_lines(x, k.outer, length, out, place, key);
   // Values are handled as keys; the value itself is read at its place in the end.
   each_task(k.outer, length, inner, [=](const Task& t) {
     if (inner == 1) {
       const T* line = x + t.o * length + t.begin;
-      const int32_t at = first_best(line, t.count, key);
+      const int32_t at = t.count >= 16 ? first_best(line, t.count, key) : few_best(line, t.count, key);
       if (whole) {
         place[t.o] = at;
         if (out != nullptr) out[t.o] = line[at];
@@ -195,21 +238,7 @@ TESSERA_INLINE void extreme(const ExtremeKernel::Args& k, F key) {
     T best[kColumns];
     int32_t at[kColumns];
     const int64_t width = t.width;
-    const T* row = x + (t.o * length + t.begin) * inner + t.column;
-    for (int64_t j = 0; j < width; ++j) {
-      best[j] = key(row[j]);
-      at[j] = int32_t(t.begin);
-    }
-    for (int64_t i = 1; i < t.count; ++i) {
-      row += inner;
-      const int32_t here = int32_t(t.begin + i);
-      for (int64_t j = 0; j < width; ++j) {
-        const T v = key(row[j]);
-        const bool better = beats(v, best[j]);
-        best[j] = better ? v : best[j];
-        at[j] = better ? here : at[j];
-      }
-    }
+    columns_best(x + (t.o * length + t.begin) * inner + t.column, inner, t.begin, t.count, width, key, best, at);
     if (whole) {
       const int64_t to = t.o * inner + t.column;
       for (int64_t j = 0; j < width; ++j) {

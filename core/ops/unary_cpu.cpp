@@ -45,6 +45,12 @@ TESSERA_INLINE T softplus(T x) {
   return (x > T(0) ? x : T(0)) + simd::log1p(simd::exp(-simd::abs(x)));
 }
 
+/// Both sides in one sum, one of them 0: a choice between them would keep the loop from becoming vectors.
+template <class T>
+TESSERA_INLINE T elu(T x, T alpha) {
+  return (x > T(0) ? x : T(0)) + alpha * simd::expm1(x > T(0) ? T(0) : x);
+}
+
 template <class T>
 void forward(const UnaryKernel::Args& k) {
   const T p = T(k.p), q = T(k.q);
@@ -58,7 +64,7 @@ void forward(const UnaryKernel::Args& k) {
     case Unary::sigmoid: return each<T>(k, [](T x) { return simd::sigmoid(x); });
     case Unary::relu: return each<T>(k, [](T x) { return x < T(0) ? T(0) : x; });
     case Unary::leaky_relu: return each<T>(k, [=](T x) { return x > T(0) ? x : x * p; });
-    case Unary::elu: return each<T>(k, [=](T x) { return x > T(0) ? x : p * simd::expm1(x); });
+    case Unary::elu: return each<T>(k, [=](T x) { return elu(x, p); });
     case Unary::gelu: return each<T>(k, [](T x) { return T(0.5) * x * (T(1) + simd::erf(x * kInverseRoot2<T>)); });
     case Unary::gelu_tanh:
       return each<T>(k, [](T x) {
