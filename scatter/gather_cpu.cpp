@@ -58,7 +58,7 @@ TESSERA_INLINE void copy_rows(const Byte* x, const I* ids, int64_t n, int64_t ah
   for (int64_t i = 0; i < n; ++i) {
     if (i + kAhead < ahead_n) {
       const Byte* next = x + ids[i + kAhead] * bytes;
-      for (int64_t b = 0; b < lines; b += 64) __builtin_prefetch(next + b);
+      for (int64_t b = 0; b < lines; b += 64) __builtin_prefetch(next + b, 0, 2);
     }
     copy_row<kStream>(out + i * bytes, x + ids[i] * bytes, bytes);
   }

@@ -1,5 +1,6 @@
 #include "tessera/scatter/scatter_reduce.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "tessera/core/autograd.h"
@@ -7,6 +8,7 @@
 #include "tessera/core/ops/create.h"
 #include "tessera/core/ops/elementwise.h"
 #include "tessera/core/parallel.h"
+#include "tessera/scatter/gather.h"
 #include "tessera/scatter/ids.h"
 #include "tessera/scatter/rows.h"
 #include "tessera/scatter/scatter_reduce_kernels.h"
@@ -48,6 +50,49 @@ struct Along {
             .grad_src = nullptr};
   }
 };
+
+/// x by rows, each divided by its count and, with `more`, one; by 1 at least.
+Tensor divided_rows(const Tensor& x, const Tensor& counts, int more) {
+  Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device());
+  const int64_t width = row_width(x);
+  with_float(x.dtype(), "scatter_reduce", [&]<class T>() {
+    const T* from = x.data<T>();
+    const int32_t* n = counts.data<int32_t>();
+    T* to = out.mutable_data<T>();
+    parallel_for(x.dim(0), (1 << 14) / (width + 1) + 1, [=](int64_t begin, int64_t end) {
+      for (int64_t s = begin; s < end; ++s) {
+        const T by = T(std::max<int64_t>(int64_t(n[s]) + more, 1));
+        for (int64_t j = s * width; j < (s + 1) * width; ++j) to[j] = from[j] / by;
+      }
+    });
+  });
+  return out;
+}
+
+/// Sum or mean without a plan, by a checked index.
+Tensor pushed(const Tensor& src, const Tensor& index, int64_t size, bool mean, const Tensor& initial) {
+  const Shape shape = src.shape().with(0, size);
+  Tensor out = initial.defined() ? clone(initial) : zeros(shape, src.dtype(), src.device());
+  Tensor counts = mean ? Tensor::empty(Shape{size}, DType::i32) : Tensor();
+  const int more = initial.defined() ? 1 : 0;
+  const bool narrow = index.dtype() == DType::i32;
+  run<ScatterAddKernel>(src.device(), {.is_double = src.dtype() == DType::f64,
+                                       .count = index.numel(),
+                                       .rows = size,
+                                       .width = row_width(src),
+                                       .src = src.raw(),
+                                       .index32 = narrow ? index.data<int32_t>() : nullptr,
+                                       .index64 = narrow ? nullptr : index.data<int64_t>(),
+                                       .out = out.mutable_raw(),
+                                       .counts = mean ? counts.mutable_data<int32_t>() : nullptr});
+  if (mean) out = divided_rows(out, counts, more);
+  record("scatter_reduce", out, {src, initial}, [=, ids = Saved(index)](const Tensor& grad, Gradients& into) {
+    const Tensor rows = mean ? divided_rows(grad, counts, more) : grad;
+    if (into.wants(0)) into.add(0, gather(rows, ids.get()));
+    if (into.wants(1)) into.add(1, rows);
+  });
+  return out;
+}
 
 /// grad where `keep(state)`, else 0.
 template <class F>
@@ -92,7 +137,12 @@ Tensor scatter_reduce(const Tensor& src, const Tensor& index, int64_t size, Redu
         index.numel());
   check_size(op, size);
   check_reduction(op, src.shape().with(0, size), src.dtype(), reduce, options);
-  return segment_reduce_as(op, src, SegmentPlanState::of_ids(narrow_ids(op, "index", index, size), size), reduce, options);
+  const bool adds = reduce == Reduce::sum || reduce == Reduce::mean;
+  const bool starts = !options.initial.defined() || options.include_initial;
+  if (!adds || !starts || size_of(src.dtype()) < 4 || src.dtype() == DType::i32)
+    return segment_reduce_as(op, src, SegmentPlanState::of_ids(narrow_ids(op, "index", index, size), size), reduce, options);
+  check_id_range(op, "index", index, size);
+  return pushed(src, index, size, reduce == Reduce::mean, options.initial);
 }
 
 Tensor scatter_reduce_along(const Tensor& src, const Tensor& index, int dim, int64_t size, Reduce reduce,

@@ -1,3 +1,10 @@
+// Sums by an unsorted index that is used once are pushed: the rows of src are read in their own order, as fast as memory
+// streams, and added to rows of the output, which is small beside src and is prefetched by the index. That is faster than
+// sorting first, and than the sorted walk itself while the output fits a cache (scatter_bench). Threads share the work by
+// columns, a whole number of cache lines each, and, when there are more threads than lines, by ranges of output rows, for
+// which each picks its edges out of the index block by block. Whoever adds, an element's terms come in the order of the rows:
+// no atomics, and the same bits for every thread count.
+//
 // The general scatter, by an index of the source's shape. Elements that can meet lie on one line along the dimension, so
 // lines are shared out to threads, some 64 neighbouring ones at a time, and each is walked in order: no atomics, and the
 // same bits for every thread count. Lines of a single column cannot be shared: scatter_reduce.cpp turns that case into rows.
@@ -131,7 +138,125 @@ void along(const Args& k) {
     k.index32 != nullptr ? backward<T>(k, k.index32) : backward<T>(k, k.index64);
 }
 
+constexpr int64_t kBlock = 2048;                     // edges picked out of the index at a time
+constexpr int64_t kAhead = 24;                       // rows between a prefetch and its use
+constexpr int64_t kCachedBytes = int64_t{1} << 18;   // an output up to this size is not prefetched
+constexpr int64_t kForkSums = int64_t{1} << 17;      // elements of src below which a second thread costs more than it brings
+
+/// to[0, n) += from[0, n).
+template <class T>
+TESSERA_INLINE void add_columns(T* to, const T* from, int64_t n) {
+  constexpr int L = simd::kLanes<T>;
+  int64_t j = 0;
+  for (; j + 4 * L <= n; j += 4 * L)
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) simd::store<L>(to + j + v * L, simd::load<L>(to + j + v * L) + simd::load<L>(from + j + v * L));
+  for (; j + L <= n; j += L) simd::store<L>(to + j, simd::load<L>(to + j) + simd::load<L>(from + j));
+  if constexpr (L > 4)
+    for (; j + 4 <= n; j += 4) simd::store<4>(to + j, simd::load<4>(to + j) + simd::load<4>(from + j));
+  for (; j < n; ++j) to[j] += from[j];
+}
+
+/// A part of the work: columns [column, column + columns) of output rows [row_begin, row_end).
+struct Part {
+  int64_t column, columns, row_begin, row_end;
+  bool all_rows;
+};
+
+/// to[0, n) += from[0, n); n is V vectors, or anything for V = 0.
+template <class T, int V>
+TESSERA_INLINE void add_row(T* to, const T* from, int64_t n) {
+  constexpr int L = simd::kLanes<T>;
+  if constexpr (V == 0)
+    add_columns(to, from, n);
+  else
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) simd::store<L>(to + v * L, simd::load<L>(to + v * L) + simd::load<L>(from + v * L));
+}
+
+template <class T>
+TESSERA_INLINE void prefetch_row(const T* row, int64_t columns) {
+  for (int64_t j = 0; j < columns; j += 64 / int64_t(sizeof(T))) __builtin_prefetch(row + j, 0, 2);
+}
+
+template <class T, class I, int V>
+void add_part(const ScatterAddKernel::Args& k, const I* index, const Part& part, bool prefetch) {
+  const int64_t width = k.width, columns = part.columns, ahead = columns < 128 ? columns : 128;
+  const T* src = static_cast<const T*>(k.src) + part.column;
+  T* out = static_cast<T*>(k.out) + part.column;
+  int32_t* counts = part.column == 0 ? k.counts : nullptr;
+  if (counts != nullptr)
+    for (int64_t r = part.row_begin; r < part.row_end; ++r) counts[r] = 0;
+  if (part.all_rows) {
+    const int64_t last = k.count - kAhead;
+    for (int64_t e = 0; e < k.count; ++e) {
+      if (prefetch && e < last) prefetch_row(out + int64_t(index[e + kAhead]) * width, ahead);
+      add_row<T, V>(out + int64_t(index[e]) * width, src + e * width, columns);
+    }
+    if (counts != nullptr)
+      for (int64_t e = 0; e < k.count; ++e) ++counts[index[e]];
+    return;
+  }
+  int32_t edge[kBlock], target[kBlock];
+  for (int64_t begin = 0; begin < k.count; begin += kBlock) {
+    const int64_t block = k.count - begin < kBlock ? k.count - begin : kBlock;
+    const I* ids = index + begin;
+    int64_t n = 0;
+    for (int64_t i = 0; i < block; ++i) {
+      edge[n] = int32_t(i);
+      target[n] = int32_t(ids[i]);
+      n += ids[i] >= part.row_begin && ids[i] < part.row_end ? 1 : 0;
+    }
+    const T* rows = src + begin * width;
+    for (int64_t i = 0; i < n; ++i) {
+      if (i + kAhead < n) {
+        prefetch_row(rows + int64_t(edge[i + kAhead]) * width, ahead);
+        if (prefetch) prefetch_row(out + int64_t(target[i + kAhead]) * width, ahead);
+      }
+      add_row<T, V>(out + int64_t(target[i]) * width, rows + int64_t(edge[i]) * width, columns);
+    }
+    if (counts != nullptr)
+      for (int64_t i = 0; i < n; ++i) ++counts[target[i]];
+  }
+}
+
+template <class T, class I>
+void add_rows(const ScatterAddKernel::Args& k, const I* index) {
+  constexpr int64_t kLine = 64 / int64_t(sizeof(T));
+  const int64_t lines = (k.width + kLine - 1) / kLine, useful = k.count * k.width / kForkSums;
+  const int64_t workers = useful < 1 ? 1 : useful < threads() ? useful : threads();
+  const int64_t groups = workers < lines ? workers : lines, ranges = lines == 0 ? 1 : (workers + groups - 1) / groups;
+  const bool prefetch = k.rows * k.width * int64_t(sizeof(T)) > kCachedBytes;
+  parallel_for(groups * ranges, 1, [&](int64_t first, int64_t last) {
+    for (int64_t p = first; p < last; ++p) {
+      const int64_t g = p % groups, r = p / groups;
+      const int64_t from = lines * g / groups * kLine, to = lines * (g + 1) / groups * kLine;
+      const Part part{from, (to < k.width ? to : k.width) - from, k.rows * r / ranges, k.rows * (r + 1) / ranges, ranges == 1};
+      constexpr int L = simd::kLanes<T>;
+      switch (part.columns % L == 0 ? part.columns / L : 0) {
+        case 1: add_part<T, I, 1>(k, index, part, prefetch); break;
+        case 2: add_part<T, I, 2>(k, index, part, prefetch); break;
+        case 4: add_part<T, I, 4>(k, index, part, prefetch); break;
+        case 8: add_part<T, I, 8>(k, index, part, prefetch); break;
+        default: add_part<T, I, 0>(k, index, part, prefetch);
+      }
+    }
+  });
+}
+
+template <class T>
+void add(const ScatterAddKernel::Args& k) {
+  if (k.width == 0 || k.rows == 0) return;
+  k.index32 != nullptr ? add_rows<T>(k, k.index32) : add_rows<T>(k, k.index64);
+}
+
 }  // namespace
+
+template <Isa>
+void ScatterAddKernel::cpu(const Args& args) {
+  args.is_double ? add<double>(args) : add<float>(args);
+}
+template void ScatterAddKernel::cpu<kIsa>(const Args&);
 
 template <Isa>
 void ScatterAlongKernel::cpu(const Args& args) {

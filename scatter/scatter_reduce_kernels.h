@@ -32,4 +32,22 @@ struct ScatterAlongKernel {
   static inline void (*cuda)(const Args&) = nullptr;
 };
 
+/// out[index[e]] += src[e], row by row, by an index whose ids were checked. `out` holds what the sums begin with; `counts`,
+/// unless null, receives how many rows came to each.
+struct ScatterAddKernel {
+  struct Args {
+    bool is_double;
+    int64_t count, rows, width;
+    const void* src;
+    const int32_t* index32;  // this
+    const int64_t* index64;  // or this
+    void* out;
+    int32_t* counts;
+  };
+  static constexpr const char* name = "scatter_add";
+  template <Isa>
+  static void cpu(const Args& args);
+  static inline void (*cuda)(const Args&) = nullptr;
+};
+
 }  // namespace tessera

@@ -13,6 +13,7 @@
 #include "tessera/scatter/rows.h"
 #include "tessera/scatter/segment_plan_state.h"
 #include "tessera/scatter/segment_reduce_kernels.h"
+#include "tessera/scatter/segment_spread.h"
 
 namespace tessera {
 namespace {
@@ -51,22 +52,6 @@ Tensor reduce_rows(const char* op, const Tensor& x, const SegmentPlan& plan, con
                                         .winner = winner != nullptr ? winner->mutable_data<int32_t>() : nullptr,
                                         .partials = partials.data(),
                                         .partial_winners = partial_winners.data()});
-  return out;
-}
-
-Tensor spread(SpreadOp op, const SegmentPlan& plan, const Tensor& like, const Tensor& x, const Tensor& grad,
-              const Tensor& center, const Tensor& initial, const Tensor& winner) {
-  Tensor out = Tensor::empty(like.shape().with(0, plan.num_rows()), grad.dtype(), grad.device());
-  run<SegmentSpreadKernel>(grad.device(), {.type = float_type("segment_reduce", grad.dtype()),
-                                           .op = op,
-                                           .plan = SegmentPlanState::view(plan),
-                                           .width = row_width(grad),
-                                           .x = x.defined() ? x.raw() : nullptr,
-                                           .grad = grad.raw(),
-                                           .center = center.defined() ? center.raw() : nullptr,
-                                           .initial = initial.defined() ? initial.raw() : nullptr,
-                                           .winner = winner.defined() ? winner.data<int32_t>() : nullptr,
-                                           .out = out.mutable_raw()});
   return out;
 }
 
@@ -161,7 +146,7 @@ Tensor segment_reduce_as(const char* op, const Tensor& x, const SegmentPlan& pla
   const auto count = [offsets](int64_t s) { return offsets[s + 1] - offsets[s]; };  // `plan` keeps the array
   if (best) {
     attach(op, out, {x, initial}, [plan, winner](const Tensor& grad, Gradients& into) {
-      if (into.wants(0)) into.add(0, spread(SpreadOp::winner, plan, grad, {}, grad, {}, {}, winner));
+      if (into.wants(0)) into.add(0, segment_spread(SpreadOp::winner, plan, grad, {.winner = winner}));
       if (into.wants(1)) {
         const int32_t* places = winner.data<int32_t>();
         into.add(1, by_segment(grad, [places](int64_t, int64_t i, double g) { return places[i] < 0 ? g : 0.0; }));
@@ -171,7 +156,7 @@ Tensor segment_reduce_as(const char* op, const Tensor& x, const SegmentPlan& pla
     attach(op, out, {x, initial},
            [plan, content, count, x = Saved(x),
             initial = Saved(content == Initial::include ? initial : Tensor())](const Tensor& grad, Gradients& into) {
-             if (into.wants(0)) into.add(0, spread(SpreadOp::product, plan, grad, x.get(), grad, {}, initial.get(), {}));
+             if (into.wants(0)) into.add(0, segment_spread(SpreadOp::product, plan, grad, {.x = x.get(), .initial = initial.get()}));
              if (!into.wants(1)) return;
              if (content == Initial::include)
                into.add(1, mul(grad, reduce_rows("segment_reduce", x.get(), plan, {.op = SegmentOp::mul}, {}, {}, nullptr)));
@@ -222,7 +207,7 @@ Tensor spread_of_rows(const char* op, const Tensor& x, const SegmentPlan& plan, 
            const Tensor factor = !y.defined()            ? slope([](int64_t) { return 0.5; })
                                  : grad.dtype() == DType::f64 ? slope([p = y.get().data<double>()](int64_t i) { return p[i]; })
                                                               : slope([p = y.get().data<float>()](int64_t i) { return double(p[i]); });
-           into.add(0, spread(SpreadOp::deviation, plan, grad, x.get(), factor, mean, {}, {}));
+           into.add(0, segment_spread(SpreadOp::deviation, plan, factor, {.x = x.get(), .center = mean}));
          });
   return out;
 }

@@ -1,98 +1,28 @@
-// Reductions of rows by segment, and their backward passes, on CPUs.
+// Reductions of rows by segment, on CPUs.
 //
 // The time is the time of fetching x's rows: each is read once, in the plan's order. A tile of the result row (up to 8
 // vectors) stays in registers while the segment's rows are walked and is written once, finished: divided, combined with an
-// initial content, rounded to 16 bits. Rows some places ahead are prefetched when an order makes the walk jump about; rows
-// in their own order are left to the hardware.
+// initial content, rounded to 16 bits. Rows some places ahead are prefetched when an order makes the walk jump about, into
+// the second-level cache, which can wait for more lines at a time than the first (Zen 4: 1.5 times the rows per second);
+// rows in their own order are left to the hardware.
 // Widths that are no multiple of the vector overlap the last two vectors of a row instead of masking. Narrow rows use
 // narrower vectors and several accumulators, since a sum would otherwise wait for one addition per row.
 // The largest and the least are one loop, on x and on -x, which are exact. It keeps the place of the best beside it: a row
 // takes over when it is not at most the best and the best is no NaN, so the first of equals and the first NaN stay.
 // Work comes in chunks of about equal rows; a hub's pieces are reduced on their own and combined in order at the end. The
 // order of a sum depends on the width and the instruction set only.
-// The backward pass of a product walks a segment forth and back, multiplying by what is before and what is behind: right
-// with any number of zeros, without a division. It needs no memory but the result's.
 
-#include "tessera/core/half.h"
 #include "tessera/core/parallel.h"
 #include "tessera/core/simd.h"
+#include "tessera/scatter/lanes_kernels.h"
 #include "tessera/scatter/segment_reduce_kernels.h"
 
 namespace tessera {
 namespace {
 
 constexpr int kMaxVectors = 8;                       // of a tile
-constexpr int64_t kAhead = 16;                       // rows between a prefetch and its use
+constexpr int64_t kAhead = 48;                       // rows between a prefetch and its use
 constexpr int64_t kForkElements = int64_t{1} << 18;  // rows x width below which a second thread costs more than it brings
-constexpr int64_t kStreamBytes = int64_t{1} << 24;   // results of more bytes are written past the caches
-
-template <class T, int L>
-struct LanesOf {
-  using type = simd::Vec<T, L>;
-};
-template <class T>
-struct LanesOf<T, 1> {
-  using type = T;
-};
-template <class T, int L>
-using Lanes = typename LanesOf<T, L>::type;
-
-/// The integer of T's size.
-template <class T>
-struct PlaceOf {
-  using type = int32_t;
-};
-template <>
-struct PlaceOf<double> {
-  using type = int64_t;
-};
-template <class T>
-using Place = typename PlaceOf<T>::type;
-
-template <int L, class T>
-TESSERA_INLINE Lanes<simd::Compute<T>, L> get(const T* p) {
-  if constexpr (L == 1)
-    return simd::Compute<T>(*p);
-  else
-    return simd::load_compute<L>(p);
-}
-
-template <int L, class T>
-TESSERA_INLINE void put(T* p, Lanes<simd::Compute<T>, L> v) {
-  if constexpr (L == 1)
-    *p = T(v);
-  else
-    simd::store_compute<L>(p, v);
-}
-
-/// Stores places as int32.
-template <int L, class P>
-TESSERA_INLINE void put_places(int32_t* p, Lanes<P, L> v) {
-  if constexpr (L == 1)
-    *p = int32_t(v);
-  else if constexpr (sizeof(P) == 4)
-    simd::store<L>(p, v);
-  else
-    simd::store<L>(p, __builtin_convertvector(v, simd::Vec<int32_t, L>));
-}
-
-template <int L, class P>
-TESSERA_INLINE Lanes<P, L> get_places(const int32_t* p) {
-  if constexpr (L == 1)
-    return P(*p);
-  else if constexpr (sizeof(P) == 4)
-    return simd::load<L>(p);
-  else
-    return __builtin_convertvector(simd::load<L>(p), simd::Vec<int64_t, L>);
-}
-
-template <int L, class P>
-TESSERA_INLINE Lanes<P, L> same_place(int64_t k) {
-  if constexpr (L == 1)
-    return P(k);
-  else
-    return simd::splat<L>(P(k));
-}
 
 /// Where `value` takes the place of `best`: all bits set, or true.
 template <class V>
@@ -101,6 +31,30 @@ TESSERA_INLINE auto beats(V value, V best) {
     return !(value <= best) && best == best;
   else
     return ~(value <= best) & (best == best);
+}
+
+/// Lets `next` from place `here` take over where it beats the best. With AVX-512 by masks: the compilers move them through
+/// vectors and back.
+template <class V, class P>
+TESSERA_INLINE void take(V next, P here, V& best, P& place) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && __is_same(P, simd::Vec<int32_t, 16>)) {
+    const __mmask16 known = _mm512_cmp_ps_mask((__m512)best, (__m512)best, _CMP_ORD_Q);
+    const __mmask16 wins = _mm512_mask_cmp_ps_mask(known, (__m512)next, (__m512)best, _CMP_NLE_UQ);
+    best = (V)_mm512_mask_mov_ps((__m512)best, wins, (__m512)next);
+    place = (P)_mm512_mask_mov_epi32((__m512i)place, wins, (__m512i)here);
+    return;
+  } else if constexpr (sizeof(V) == 64) {
+    const __mmask8 known = _mm512_cmp_pd_mask((__m512d)best, (__m512d)best, _CMP_ORD_Q);
+    const __mmask8 wins = _mm512_mask_cmp_pd_mask(known, (__m512d)next, (__m512d)best, _CMP_NLE_UQ);
+    best = (V)_mm512_mask_mov_pd((__m512d)best, wins, (__m512d)next);
+    place = (P)_mm512_mask_mov_epi64((__m512i)place, wins, (__m512i)here);
+    return;
+  }
+#endif
+  const auto wins = beats(next, best);
+  best = wins ? next : best;
+  place = wins ? here : place;
 }
 
 using Args = SegmentReduceKernel::Args;
@@ -129,8 +83,8 @@ struct Tile {
   TESSERA_INLINE static void prefetch(const T* row, int64_t last) {
     constexpr int kLines = (V * L * int(sizeof(T)) + 63) / 64;
 #pragma GCC unroll 16
-    for (int i = 0; i < kLines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(row) + 64 * i);
-    if (last % (64 / int(sizeof(T))) != 0) __builtin_prefetch(row + last + L - 1);
+    for (int i = 0; i < kLines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(row) + 64 * i, 0, 2);
+    if (last % (64 / int(sizeof(T))) != 0) __builtin_prefetch(row + last + L - 1, 0, 2);
   }
 };
 
@@ -207,10 +161,7 @@ TESSERA_INLINE void reduce_rows(const T* x, int64_t width, int64_t last, const i
       const auto here = same_place<L, Place<A>>(place0 + k);
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) {
-        const Values next = get<L>(row + M::at(v, last)) * sign;
-        const auto wins = beats(next, value[v]);
-        value[v] = wins ? next : value[v];
-        place[v] = wins ? here : place[v];
+        take<Values>(get<L>(row + M::at(v, last)) * sign, here, value[v], place[v]);
       }
     }
   } else {
@@ -397,132 +348,6 @@ void reduce_of(const Args& k) {
   }
 }
 
-using Spread = SegmentSpreadKernel::Args;
-
-/// The place of a vector of winners that a row of the plan is, or not.
-template <class T>
-void spread_winner(const Spread& k) {
-  using A = simd::Compute<T>;
-  constexpr int L = simd::kLanes<float> / (sizeof(A) / 4);
-  const T* grad = static_cast<const T*>(k.grad);
-  T* out = static_cast<T*>(k.out);
-  const int64_t width = k.width;
-  using Bits = Place<A>;
-  using V = simd::Vec<A, L>;
-  const int64_t grain = kForkElements / (kSegmentChunkCost * (width + 4)) + 1;
-  // Whole aligned lines can be written past the caches.
-  const bool stream =
-      sizeof(T) == sizeof(A) && width * int64_t(sizeof(T)) % 64 == 0 && reinterpret_cast<uintptr_t>(out) % 64 == 0 &&
-      k.plan.num_rows * width * int64_t(sizeof(T)) > kStreamBytes;
-  parallel_for(k.plan.num_chunks, grain, [=, &k](int64_t first, int64_t last) {
-    for (int64_t c = first; c < last; ++c) {
-      const SegmentChunk& chunk = k.plan.chunks[c];
-      for (int64_t s = chunk.segment_begin; s < chunk.segment_end; ++s) {
-        const int64_t base = k.plan.offsets[s];
-        const int64_t begin = chunk.slot >= 0 ? chunk.begin : base, end = chunk.slot >= 0 ? chunk.end : k.plan.offsets[s + 1];
-        const T* g = grad + s * width;
-        const int32_t* winner = k.winner + s * width;
-        for (int64_t p = begin; p < end; ++p) {
-          T* row = out + (k.plan.order != nullptr ? k.plan.order[p] : p) * width;
-          const auto here = simd::splat<L>(Bits(p - base));
-          int64_t j = 0;
-          for (; j + L <= width; j += L) {
-            const V v = get_places<L, Bits>(winner + j) == here ? get<L>(g + j) : V{};
-            if constexpr (sizeof(T) == sizeof(A))
-              if (stream) {
-                simd::stream(row + j, v);
-                continue;
-              }
-            put<L>(row + j, v);
-          }
-          for (; j < width; ++j) row[j] = winner[j] == int32_t(p - base) ? g[j] : T();
-        }
-      }
-    }
-    simd::stream_fence();
-  });
-}
-
-template <class T>
-void spread_deviation(const Spread& k) {
-  using A = simd::Compute<T>;
-  const T* x = static_cast<const T*>(k.x);
-  const T* grad = static_cast<const T*>(k.grad);
-  const A* center = static_cast<const A*>(k.center);
-  T* out = static_cast<T*>(k.out);
-  const int64_t width = k.width;
-  const int64_t grain = kForkElements / (kSegmentChunkCost * (width + 4)) + 1;
-  parallel_for(k.plan.num_chunks, grain, [=, &k](int64_t first, int64_t last) {
-    for (int64_t c = first; c < last; ++c) {
-      const SegmentChunk& chunk = k.plan.chunks[c];
-      for (int64_t s = chunk.segment_begin; s < chunk.segment_end; ++s) {
-        const int64_t begin = chunk.slot >= 0 ? chunk.begin : k.plan.offsets[s];
-        const int64_t end = chunk.slot >= 0 ? chunk.end : k.plan.offsets[s + 1];
-        for (int64_t p = begin; p < end; ++p) {
-          const int64_t row = (k.plan.order != nullptr ? k.plan.order[p] : p) * width;
-          for (int64_t j = 0; j < width; ++j)
-            out[row + j] = T((A(x[row + j]) - center[s * width + j]) * A(grad[s * width + j]));
-        }
-      }
-    }
-  });
-}
-
-/// Columns [j0, j0 + L) of a segment: what is before a row goes into its result on the way forth, what is behind it on the
-/// way back.
-template <class T, int L>
-TESSERA_INLINE void product_columns(const Spread& k, const T* x, const T* grad, const T* initial, T* out, int64_t s, int64_t j) {
-  const int64_t width = k.width, begin = k.plan.offsets[s], end = k.plan.offsets[s + 1];
-  const auto at = [&](int64_t p) __attribute__((always_inline)) {
-    return (k.plan.order != nullptr ? k.plan.order[p] : p) * width + j;
-  };
-  Lanes<T, L> before = get<L>(grad + s * width + j);
-  if (initial != nullptr) before = before * get<L>(initial + s * width + j);
-  for (int64_t p = begin; p < end; ++p) {
-    const int64_t i = at(p);
-    put<L>(out + i, before);
-    before = before * get<L>(x + i);
-  }
-  Lanes<T, L> behind = Lanes<T, L>{} + T(1);
-  for (int64_t p = end - 1; p >= begin; --p) {
-    const int64_t i = at(p);
-    put<L>(out + i, get<L>(out + i) * behind);
-    behind = behind * get<L>(x + i);
-  }
-}
-
-template <class T>
-void spread_product(const Spread& k) {
-  constexpr int L = simd::kLanes<T>;
-  const T* x = static_cast<const T*>(k.x);
-  const T* grad = static_cast<const T*>(k.grad);
-  const T* initial = static_cast<const T*>(k.initial);
-  T* out = static_cast<T*>(k.out);
-  const int64_t grain = kForkElements / (kSegmentChunkCost * (k.width + 4)) + 1;
-  parallel_for(k.plan.num_chunks, grain, [=, &k](int64_t first, int64_t last) {
-    for (int64_t c = first; c < last; ++c) {
-      const SegmentChunk& chunk = k.plan.chunks[c];
-      // A hub is walked whole, by the thread that has its first piece.
-      if (chunk.slot >= 0 && chunk.begin != k.plan.offsets[chunk.segment_begin]) continue;
-      for (int64_t s = chunk.segment_begin; s < chunk.segment_end; ++s) {
-        int64_t j = 0;
-        for (; j + L <= k.width; j += L) product_columns<T, L>(k, x, grad, initial, out, s, j);
-        for (; j < k.width; ++j) product_columns<T, 1>(k, x, grad, initial, out, s, j);
-      }
-    }
-  });
-}
-
-template <class T>
-void spread_of(const Spread& k) {
-  switch (k.op) {
-    case SpreadOp::winner: return spread_winner<T>(k);
-    case SpreadOp::deviation: return spread_deviation<T>(k);
-    case SpreadOp::product:
-      if constexpr (sizeof(T) > 2) spread_product<T>(k);
-  }
-}
-
 }  // namespace
 
 template <Isa>
@@ -535,16 +360,5 @@ void SegmentReduceKernel::cpu(const Args& args) {
   }
 }
 template void SegmentReduceKernel::cpu<kIsa>(const Args&);
-
-template <Isa>
-void SegmentSpreadKernel::cpu(const Args& args) {
-  switch (args.type) {
-    case FloatType::f32: return spread_of<float>(args);
-    case FloatType::f64: return spread_of<double>(args);
-    case FloatType::bf16: return spread_of<bf16>(args);
-    case FloatType::f16: return spread_of<f16>(args);
-  }
-}
-template void SegmentSpreadKernel::cpu<kIsa>(const Args&);
 
 }  // namespace tessera

@@ -30,6 +30,7 @@ Tensor sum_edges(const Graph& graph, const Tensor& x, bool mean, const Tensor& w
   Scratch<char> partials(schedule.slots * width * int64_t(size_of(x.dtype())));
   run<SpmmKernel>(x.device(), {.is_double = x.dtype() == DType::f64,
                                .mean = mean,
+                               .rows = graph.num_dst(),
                                .num_edges = graph.num_edges(),
                                .width = width,
                                .rowptr = graph.rowptr().data<int64_t>(),

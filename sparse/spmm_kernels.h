@@ -13,7 +13,7 @@ struct SpmmKernel {
   struct Args {
     bool is_double;
     bool mean;
-    int64_t num_edges, width;
+    int64_t rows, num_edges, width;
     const int64_t* rowptr;
     const int32_t* col;
     const int64_t* edge_id;  // null: positions

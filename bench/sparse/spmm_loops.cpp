@@ -17,16 +17,16 @@ constexpr int kLanes = 4;
 #endif
 typedef float Vec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
-template <int V, bool kPrefetch>
+template <int V, int kLevel>
 void gather_range(const float* x, int64_t width, const int32_t* col, int64_t begin, int64_t end, int64_t count,
                   int64_t ahead) {
   Vec sum[V] = {};
   const int64_t safe = std::max(begin, std::min(end, count - ahead));
   for (int64_t j = begin; j < safe; ++j) {
-    if constexpr (kPrefetch) {
+    if constexpr (kLevel > 0) {
       const char* next = reinterpret_cast<const char*>(x + col[j + ahead] * width);
 #pragma GCC unroll 32
-      for (int i = 0; i < V * kLanes * 4; i += 64) __builtin_prefetch(next + i);
+      for (int i = 0; i < V * kLanes * 4; i += 64) __builtin_prefetch(next + i, 0, kLevel);
     }
     const float* row = x + col[j] * width;
 #pragma GCC unroll 32
@@ -41,33 +41,37 @@ void gather_range(const float* x, int64_t width, const int32_t* col, int64_t beg
 }
 
 template <int V>
-void gather(const float* x, int64_t width, const int32_t* col, int64_t count, int64_t ahead) {
+void gather(const float* x, int64_t width, const int32_t* col, int64_t count, Prefetch prefetch) {
   parallel_for(count, 1 << 14, [=](int64_t begin, int64_t end) {
-    ahead > 0 ? gather_range<V, true>(x, width, col, begin, end, count, ahead)
-              : gather_range<V, false>(x, width, col, begin, end, count, 0);
+    if (prefetch.ahead == 0)
+      gather_range<V, 0>(x, width, col, begin, end, count, 0);
+    else if (prefetch.level == 1)
+      gather_range<V, 3>(x, width, col, begin, end, count, prefetch.ahead);
+    else
+      gather_range<V, 2>(x, width, col, begin, end, count, prefetch.ahead);
   });
 }
 
 }  // namespace
 
-void gather_rows(const float* x, int64_t width, const int32_t* col, int64_t count, int64_t ahead) {
+void gather_rows(const float* x, int64_t width, const int32_t* col, int64_t count, Prefetch prefetch) {
   constexpr int kMost = kLanes == 16 ? 16 : 8;
   for (int64_t at = 0; at < width;) {
     const int64_t vectors = (width - at) / kLanes;
     if (vectors >= 16 && kMost == 16) {
-      gather<kMost>(x + at, width, col, count, ahead);
+      gather<kMost>(x + at, width, col, count, prefetch);
       at += kMost * kLanes;
     } else if (vectors >= 8) {
-      gather<8>(x + at, width, col, count, ahead);
+      gather<8>(x + at, width, col, count, prefetch);
       at += 8 * kLanes;
     } else if (vectors >= 4) {
-      gather<4>(x + at, width, col, count, ahead);
+      gather<4>(x + at, width, col, count, prefetch);
       at += 4 * kLanes;
     } else if (vectors >= 2) {
-      gather<2>(x + at, width, col, count, ahead);
+      gather<2>(x + at, width, col, count, prefetch);
       at += 2 * kLanes;
     } else if (vectors >= 1) {
-      gather<1>(x + at, width, col, count, ahead);
+      gather<1>(x + at, width, col, count, prefetch);
       at += kLanes;
     } else {
       break;

@@ -5,9 +5,15 @@
 /// Plain loops that spmm is measured against, compiled for this machine.
 namespace tessera::bench {
 
+/// How many edges ahead rows are prefetched (0: not), and into which level of cache: 1 or 2.
+struct Prefetch {
+  int64_t ahead;
+  int level;
+};
+
 /// Reads row col[j] of x into registers and adds it to registers, for all j: what any sum over edges must do at least.
-/// No rows, no output. `ahead` edges are prefetched (0: none). Widths up to 256 run in one pass, others in passes of 256.
-void gather_rows(const float* x, int64_t width, const int32_t* col, int64_t count, int64_t ahead);
+/// No rows, no output. Widths up to 256 run in one pass, others in passes of 256.
+void gather_rows(const float* x, int64_t width, const int32_t* col, int64_t count, Prefetch prefetch);
 
 /// The shape of PyTorch's current CPU kernel (aten SpmmReduceKernel.cpp): int64 indices, a value per edge although all are
 /// one, zero-filled output, each edge loads and stores the whole output row; rows are shared out by number of edges.

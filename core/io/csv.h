@@ -10,10 +10,10 @@
 namespace tessera {
 
 struct CsvOptions {
-  char delimiter = 0;                   ///< 0: the first of tab, ';', ',' that the first row has outside quotes, else blanks
-  char comment = 0;                     ///< lines that start with it are skipped; 0: there are none
-  bool same_width = true;               ///< a row of another number of fields than the first is an error
-  uint64_t limit = uint64_t{16} << 30;  ///< bytes, after decompression
+  char delimiter = 0;                  ///< 0: the first of tab, ';', ',' that the first row has outside quotes, else blanks
+  char comment = 0;                    ///< lines that start with it are skipped; 0: there are none
+  bool same_width = true;              ///< a row of another number of fields than the first is an error
+  uint64_t limit = uint64_t{4} << 30;  ///< bytes, after decompression
 };
 
 /// One row; the fields hold until the next.

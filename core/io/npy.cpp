@@ -176,9 +176,18 @@ Tensor load_npy(const std::string& path) {
   file.read(text_offset, text.data(), text.size());
   const Header header = HeaderText(text, path).read();
   check_size(header, file.size() - data, path);
+  const NumpyDType& dtype = header.dtype;
+  const bool in_order = !dtype.big_endian && (!header.fortran_order || header.shape.ndim() < 2);
+  const bool as_it_is =
+      dtype.kind == 'f' || (dtype.kind == 'i' && dtype.bytes >= 4) || (dtype.kind == 'u' && dtype.bytes == 1);
+  if (in_order && as_it_is) {
+    Tensor tensor = Tensor::empty(header.shape, dtype.dtype);
+    if (header.bytes > 0) file.read(data, tensor.mutable_raw(), size_t(header.bytes));
+    return tensor;
+  }
   std::string bytes(size_t(header.bytes), '\0');
   file.read(data, bytes.data(), bytes.size());
-  return numpy_tensor(header.dtype, header.shape, header.fortran_order, bytes.data(), path);
+  return numpy_tensor(dtype, header.shape, header.fortran_order, bytes.data(), path);
 }
 
 void save_npy(const std::string& path, const Tensor& tensor) {

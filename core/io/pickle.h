@@ -47,7 +47,7 @@ struct PickleValue {
 
 struct PickleOptions {
   std::vector<std::string_view> globals = {};  ///< allowed, each as "module name"
-  int64_t max_values = int64_t{1} << 26;       ///< values in one pickle
+  int64_t max_values = int64_t{1} << 24;       ///< values in one pickle
   int64_t max_open_marks = 1000;               ///< containers begun inside one another
 };
 

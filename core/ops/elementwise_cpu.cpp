@@ -38,38 +38,49 @@ struct Rows {
   }
 };
 
-template <class T, class R, class F>
-TESSERA_INLINE void row(const T* a, bool a_runs, const T* b, bool b_runs, R* out, int64_t count, F f) {
-  if (a_runs && b_runs) {
-    for (int64_t i = 0; i < count; ++i) out[i] = f(a[i], b[i]);
-  } else if (a_runs) {
-    const T y = *b;
-    for (int64_t i = 0; i < count; ++i) out[i] = f(a[i], y);
-  } else {
-    const T x = *a;
-    for (int64_t i = 0; i < count; ++i) out[i] = f(x, b_runs ? b[i] : *b);
-  }
-}
+/// One row: each input either runs along it or stands still.
+using RowFunction = void (*)(const void* a, bool a_runs, const void* b, bool b_runs, void* out, int64_t count);
 
-template <class T, class R, class F>
-TESSERA_INLINE void each(const BinaryKernel::Args& k, F f) {
-  const T* a = static_cast<const T*>(k.a);
-  const T* b = static_cast<const T*>(k.b);
-  R* out = static_cast<R*>(k.out);
+/// The walk, which is the same for every operation and element type: only the rows are compiled for each.
+void walk_rows(const BinaryKernel::Args& k, int64_t in_size, int64_t out_size, RowFunction row) {
+  const char* a = static_cast<const char*>(k.a);
+  const char* b = static_cast<const char*>(k.b);
+  char* out = static_cast<char*>(k.out);
   const Walk2& w = k.walk;
   const int last = w.ndim - 1;
   const int64_t width = w.size[last];
   const bool a_runs = w.stride_a[last] != 0, b_runs = w.stride_b[last] != 0;
   if (last == 0) {
     parallel_for(width, kGrain, [=](int64_t begin, int64_t end) {
-      row(a_runs ? a + begin : a, a_runs, b_runs ? b + begin : b, b_runs, out + begin, end - begin, f);
+      row(a_runs ? a + begin * in_size : a, a_runs, b_runs ? b + begin * in_size : b, b_runs, out + begin * out_size,
+          end - begin);
     });
     return;
   }
   parallel_for(k.count / width, kGrain / width + 1, [=, &w](int64_t begin, int64_t end) {
     Rows at(w, begin);
-    for (int64_t i = begin; i < end; ++i, at.next()) row(a + at.a, a_runs, b + at.b, b_runs, out + i * width, width, f);
+    for (int64_t i = begin; i < end; ++i, at.next())
+      row(a + at.a * in_size, a_runs, b + at.b * in_size, b_runs, out + i * width * out_size, width);
   });
+}
+
+template <class T, class R, class F>
+TESSERA_INLINE void each(const BinaryKernel::Args& k, F) {
+  walk_rows(k, sizeof(T), sizeof(R),
+            [](const void* pa, bool a_runs, const void* pb, bool b_runs, void* pout, int64_t count) {
+              const T* a = static_cast<const T*>(pa);
+              const T* b = static_cast<const T*>(pb);
+              R* out = static_cast<R*>(pout);
+              if (a_runs && b_runs) {
+                for (int64_t i = 0; i < count; ++i) out[i] = F()(a[i], b[i]);
+              } else if (a_runs) {
+                const T y = *b;
+                for (int64_t i = 0; i < count; ++i) out[i] = F()(a[i], y);
+              } else {
+                const T x = *a;
+                for (int64_t i = 0; i < count; ++i) out[i] = F()(x, b_runs ? b[i] : *b);
+              }
+            });
 }
 
 template <class T>
@@ -85,17 +96,30 @@ void arithmetic(const BinaryKernel::Args& k) {
   }
 }
 
-template <class T>
+template <class T, bool kNegate>
 void comparison(const BinaryKernel::Args& k) {
-  const bool n = k.negate;
   switch (k.op) {
-    case Binary::equal: return each<T, uint8_t>(k, [=](T a, T b) { return uint8_t((a == b) != n); });
-    case Binary::less: return each<T, uint8_t>(k, [=](T a, T b) { return uint8_t((a < b) != n); });
-    case Binary::less_equal: return each<T, uint8_t>(k, [=](T a, T b) { return uint8_t((a <= b) != n); });
-    case Binary::min_is_a: return each<T, uint8_t>(k, [](T a, T b) { return uint8_t(a <= b || a != a); });
-    case Binary::max_is_a: return each<T, uint8_t>(k, [](T a, T b) { return uint8_t(a >= b || a != a); });
+    case Binary::equal: return each<T, uint8_t>(k, [](T a, T b) { return uint8_t((a == b) != kNegate); });
+    case Binary::less: return each<T, uint8_t>(k, [](T a, T b) { return uint8_t((a < b) != kNegate); });
+    case Binary::less_equal: return each<T, uint8_t>(k, [](T a, T b) { return uint8_t((a <= b) != kNegate); });
     default: return;
   }
+}
+
+/// Which input the minimum or maximum takes, for its gradient.
+template <class T>
+void choice(const BinaryKernel::Args& k) {
+  if (k.op == Binary::min_is_a) return each<T, uint8_t>(k, [](T a, T b) { return uint8_t(a <= b || a != a); });
+  each<T, uint8_t>(k, [](T a, T b) { return uint8_t(a >= b || a != a); });
+}
+
+template <class T>
+void run_binary(const BinaryKernel::Args& k) {
+  if constexpr (T(0.5) != T(0)) {
+    if (k.op < Binary::equal) return arithmetic<T>(k);
+    if (k.op == Binary::min_is_a || k.op == Binary::max_is_a) return choice<T>(k);
+  }
+  k.negate ? comparison<T, true>(k) : comparison<T, false>(k);
 }
 
 template <class U>
@@ -123,12 +147,11 @@ void select(const SelectKernel::Args& k) {
 
 template <Isa>
 void BinaryKernel::cpu(const Args& k) {
-  const bool compares = k.op >= Binary::equal;
   switch (k.element) {
-    case Element::f32: return compares ? comparison<float>(k) : arithmetic<float>(k);
-    case Element::f64: return compares ? comparison<double>(k) : arithmetic<double>(k);
-    case Element::i32: return comparison<int32_t>(k);
-    case Element::i64: return comparison<int64_t>(k);
+    case Element::f32: return run_binary<float>(k);
+    case Element::f64: return run_binary<double>(k);
+    case Element::i32: return run_binary<int32_t>(k);
+    case Element::i64: return run_binary<int64_t>(k);
   }
 }
 template void BinaryKernel::cpu<kIsa>(const Args&);

@@ -86,8 +86,9 @@ void read_nodes(const std::string& path, NodeDataset& dataset) {
   std::vector<int64_t> rowptr{0}, labels;
   std::vector<int32_t> col;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    check<IoError>(i == 0 || nodes[i].id != nodes[i - 1].id, "{}: lines {} and {} are both of node {}", path,
-                   std::min(nodes[i].line, nodes[i - 1].line), std::max(nodes[i].line, nodes[i - 1].line), nodes[i].id);
+    if (i > 0 && nodes[i].id == nodes[i - 1].id)
+      fail<IoError>("{}: lines {} and {} are both of node {}", path, std::min(nodes[i].line, nodes[i - 1].line),
+                    std::max(nodes[i].line, nodes[i - 1].line), nodes[i].id);
     check<IoError>(size_t(nodes[i].id) == i, "{}: there is no line for node {}", path, i);
     std::sort(nodes[i].ones.begin(), nodes[i].ones.end());
     nodes[i].ones.erase(std::unique(nodes[i].ones.begin(), nodes[i].ones.end()), nodes[i].ones.end());

@@ -105,7 +105,7 @@ bool is_long(const Command& command, const std::string& program) {
   return false;
 }
 
-TEST(commands, of_the_readme_and_docs_work) {
+TEST(Commands, OfTheReadmeAndDocsWork) {
   ASSERT_TRUE(exists("README.md"));
   const Output verbs = run("./dev", source_dir());
   ASSERT_EQ(verbs.status, 0) << verbs.text;

@@ -19,7 +19,7 @@ std::string in_tree(const Include& include) {
   return include.target.starts_with("tessera/") ? include.target.substr(8) : std::string();
 }
 
-TEST(includes, are_spelled_from_tessera) {
+TEST(Includes, AreSpelledFromTessera) {
   for (const SourceFile& file : files()) {
     if (!file.is_cpp()) continue;
     for (const Include& include : includes_of(file)) {
@@ -35,7 +35,7 @@ TEST(includes, are_spelled_from_tessera) {
   }
 }
 
-TEST(includes, follow_the_order_of_the_doors) {
+TEST(Includes, FollowTheOrderOfTheDoors) {
   for (const SourceFile& file : files()) {
     const int room = room_index(file.top());
     if (!file.is_cpp() || room < 0) continue;
@@ -73,7 +73,7 @@ void follow(const std::string& path, const std::string& chain, std::set<std::str
   }
 }
 
-TEST(includes, of_kernel_files_are_safe_in_every_instruction_set) {
+TEST(Includes, OfKernelFilesAreSafeInEveryInstructionSet) {
   for (const SourceFile& file : files()) {
     if (room_index(file.top()) < 0 || !(file.path.ends_with("_cpu.cpp") || file.path.ends_with("_kernels.h"))) continue;
     std::set<std::string> seen;
@@ -85,7 +85,7 @@ TEST(includes, of_kernel_files_are_safe_in_every_instruction_set) {
   }
 }
 
-TEST(includes, keep_heavy_libraries_out_of_headers) {
+TEST(Includes, KeepHeavyLibrariesOutOfHeaders) {
   for (const SourceFile& file : files()) {
     if (!file.is_header() || file.path.ends_with(".cuh") || room_index(file.top()) < 0) continue;
     for (const Include& include : includes_of(file))

@@ -25,7 +25,7 @@ std::vector<KernelObject> kernel_objects() {
   return found;
 }
 
-TEST(isa_symbols, carry_their_instruction_set) {
+TEST(IsaSymbols, CarryTheirInstructionSet) {
   const std::vector<KernelObject> objects = kernel_objects();
   ASSERT_FALSE(objects.empty()) << "isa_objects.txt is empty or missing in the build folder";
   int64_t symbols = 0;

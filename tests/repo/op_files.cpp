@@ -7,7 +7,7 @@
 namespace repo {
 namespace {
 
-TEST(op_files, every_kernel_has_its_set) {
+TEST(OpFiles, EveryKernelHasItsSet) {
   int kernels = 0;
   std::string missing;
   const auto need = [&](const SourceFile& kernel, const std::string& part) {

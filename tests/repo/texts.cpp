@@ -17,7 +17,7 @@ constexpr int64_t kManyLines = 400;
 constexpr int64_t kPage = 70;
 constexpr int kMostFiles = 80;  // some forty pairs of .h and .cpp
 
-TEST(texts, cpp_files_hold_one_idea) {
+TEST(Texts, CppFilesHoldOneIdea) {
   for (const SourceFile& file : files()) {
     if (!file.is_cpp()) continue;
     EXPECT_LE(file.lines(), kMostLines) << file.path << ": split it by subject";
@@ -33,7 +33,7 @@ bool is_mirror(const std::string& folder) {
   return false;
 }
 
-TEST(texts, every_folder_has_a_readme_of_one_page) {
+TEST(Texts, EveryFolderHasAReadmeOfOnePage) {
   std::set<std::string> folders;
   for (const SourceFile& file : files())
     if (file.is_cpp() || file.path.ends_with(".py") || file.path.ends_with(".cmake")) folders.insert(file.folder());
@@ -49,7 +49,7 @@ TEST(texts, every_folder_has_a_readme_of_one_page) {
 }
 
 /// The targets of `[text](target)`, without anchors; links to other sites are not followed.
-TEST(texts, links_lead_somewhere) {
+TEST(Texts, LinksLeadSomewhere) {
   for (const SourceFile& file : files()) {
     if (!file.path.ends_with(".md")) continue;
     for (size_t at = file.text.find("]("); at != std::string::npos; at = file.text.find("](", at + 1)) {
@@ -63,7 +63,7 @@ TEST(texts, links_lead_somewhere) {
   }
 }
 
-TEST(texts, folders_are_named_for_a_subject) {
+TEST(Texts, FoldersAreNamedForASubject) {
   const std::set<std::string> vague = {"src", "include", "detail", "details", "util", "utils", "common", "misc", "helpers"};
   std::map<std::string, int> counts;
   for (const SourceFile& file : files()) {
@@ -75,7 +75,7 @@ TEST(texts, folders_are_named_for_a_subject) {
     EXPECT_LE(count, kMostFiles) << folder << " holds " << count << " files: give it sub-rooms by subject";
 }
 
-TEST(texts, name_no_path_of_one_machine) {
+TEST(Texts, NameNoPathOfOneMachine) {
   // Cut in two so that this file does not name them either.
   const std::string foreign[] = {
       "/wo"

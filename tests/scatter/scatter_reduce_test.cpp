@@ -16,7 +16,8 @@
 namespace tessera::test {
 namespace {
 
-Case row_case(const EdgeList& g, int64_t width, Reduce reduce, Before before = Before::nothing, DType index = DType::i32) {
+Case row_case(const EdgeList& g, int64_t width, Reduce reduce, Before before = Before::nothing, DType index = DType::i32,
+              bool half = false) {
   const bool mul = reduce == Reduce::mul, best = reduce == Reduce::max || reduce == Reduce::min;
   const int64_t nodes = g.num_nodes;
   const Shape shape{g.num_edges(), width};
@@ -39,6 +40,7 @@ Case row_case(const EdgeList& g, int64_t width, Reduce reduce, Before before = B
          .grad_k = mul ? double(g.num_edges()) : 2,
          .smooth = mul ? g.num_edges() < 60 : !best || (g.num_edges() * width < 250 && before == Before::nothing)};
   if (mul) c.inputs[0].saved();
+  if (!mul && !best && before != Before::keep && !half) c.inputs[1].saved();
   if (before != Before::nothing) {
     c.inputs.push_back(best ? apart(Shape{nodes, width}, -0.9, 0.9) : real(Shape{nodes, width}, 0.5, 1.5));
     if (mul && before == Before::include) c.inputs[2].saved();
@@ -57,6 +59,16 @@ TEST(ScatterReduce, EqualsTheReferenceAtEveryWidth) {
     for (const Reduce reduce : kReductions) verify(row_case(graph("self_loops"), width, reduce, Before::nothing, DType::i64));
 }
 
+/// Enough work that threads share it by columns and, where there are few, by ranges of rows.
+TEST(ScatterReduce, SharedByColumnsAndByRows) {
+  const EdgeList g = rmat(9, 20000, 5);
+  for (const int64_t width : {1, 16, 17, 50}) {
+    Case c = row_case(g, width, width == 16 ? Reduce::mean : Reduce::sum);
+    c.smooth = false;
+    verify(c);
+  }
+}
+
 TEST(ScatterReduce, InitialContent) {
   for (const Before before : {Before::keep, Before::include})
     for (const Reduce reduce : kReductions) verify(row_case(graph("empty_ends"), 5, reduce, before));
@@ -64,7 +76,7 @@ TEST(ScatterReduce, InitialContent) {
 
 TEST(ScatterReduce, SixteenBits) {
   for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max, Reduce::min}) {
-    Case c = row_case(graph("empty_ends"), 17, reduce);
+    Case c = row_case(graph("empty_ends"), 17, reduce, Before::nothing, DType::i32, true);
     c.dtypes = {DType::bf16, DType::f16};
     c.k = reduce == Reduce::sum || reduce == Reduce::mean ? 1 : 0;
     verify(c);

@@ -191,7 +191,7 @@ TEST(Spmm, EqualsTheReferenceAtEveryWidth) {
   }
 }
 
-/// Larger than what is kept from prefetching, so that those kernels run too.
+/// Larger than the sizes from which rows are prefetched, near and far, and results bypass the caches.
 TEST(Spmm, EqualsTheReferenceWithPrefetch) {
   const Restore restore;
   for (Isa isa : isas()) {
@@ -201,6 +201,11 @@ TEST(Spmm, EqualsTheReferenceWithPrefetch) {
       expect_right<float>(list, width, Reduce::sum, 0);
       expect_right<float>(list, width, Reduce::mean, kWeight);
     }
+    for (int64_t width : {40, 64}) {
+      const EdgeList list = test::random_list("large x and out", (9 << 19) / width, (17 << 18) / width, 30000, 23);
+      expect_right<float>(list, width, Reduce::sum, 0);
+    }
+    expect_right<double>(test::random_list("large x and out", 40000, 36000, 30000, 24), 64, Reduce::sum, kSrcScale);
   }
 }
 

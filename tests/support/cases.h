@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/core/tensor.h"
+#include "tessera/tests/support/inputs.h"
 #include "tessera/tests/support/reference.h"
 
 /// The case harness. A case says what an op is; `verify` tests all that follows from it:
@@ -34,38 +34,6 @@
 /// - `backward` refuses when an input that is `saved()` was changed after the forward, and gives the same bits when any
 ///   other input, or the output (unless `saves_output`), was changed.
 namespace tessera::test {
-
-using Tensors = std::vector<Tensor>;
-
-/// How to make one input. Real inputs take the dtype under test and want a gradient; integer ones do not.
-struct Input {
-  enum class Fill { uniform, apart, given };
-
-  Shape shape;
-  DType dtype = DType::f64;  ///< of an integer input; f64 stands for the dtype under test
-  Fill fill = Fill::uniform;
-  double low = -1, high = 1;
-  std::vector<double> list{};
-  bool wants_grad = true;
-  bool is_saved = false;
-
-  /// The op keeps it for the backward pass.
-  Input& saved();
-  /// It is a constant for this case.
-  Input& no_grad();
-};
-
-/// Uniform in [low, high).
-Input real(const Shape& shape, double low = -1, double high = 1);
-/// Shuffled, pairwise different by (high - low) / numel and none within half of that of 0 (for a symmetric range): no
-/// ties and no kinks. Keep numel below 250 when central differences are to run.
-Input apart(const Shape& shape, double low = -1, double high = 1);
-/// Exactly these (rounded to the dtype).
-Input given(const Shape& shape, std::vector<double> values);
-/// Uniform integers in [0, bound).
-Input ids(const Shape& shape, int64_t bound, DType dtype = DType::i32);
-/// Exactly these integers.
-Input given_ids(const Shape& shape, const std::vector<int64_t>& values, DType dtype = DType::i32);
 
 struct Case {
   std::string name;
@@ -99,14 +67,5 @@ struct ErrorCase {
 
 /// Fails for each call that does not end in exactly its error.
 void verify_errors(const std::vector<ErrorCase>& cases, const char* file = __builtin_FILE(), int line = __builtin_LINE());
-
-/// The tensors that `verify` would call with.
-Tensors make_inputs(const std::vector<Input>& inputs, DType dtype, uint64_t seed = 1);
-
-/// A seed gradient: uniform in [-1, 1).
-Tensor random_seed(const Shape& shape, DType dtype, uint64_t seed = 1);
-
-/// Whether shape, dtype and every bit are the same; undefined equals undefined.
-bool same_bits(const Tensor& a, const Tensor& b);
 
 }  // namespace tessera::test

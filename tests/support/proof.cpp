@@ -25,11 +25,12 @@ int threads_that_run() {
   std::condition_variable arrived;
   std::set<std::thread::id> ids;
   const int wanted = threads();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   parallel_for(int64_t{64} * wanted, 1, [&](int64_t, int64_t) {
     std::unique_lock lock(mutex);
     ids.insert(std::this_thread::get_id());
     arrived.notify_all();
-    arrived.wait_for(lock, std::chrono::minutes(1), [&] { return int(ids.size()) >= wanted; });
+    arrived.wait_until(lock, deadline, [&] { return int(ids.size()) >= wanted; });
   });
   return int(ids.size());
 }

@@ -19,7 +19,7 @@ IsaProof isa_that_runs();
 int vector_bytes(Isa isa);
 
 /// How many different threads meet inside one parallel loop on the pool of `threads()`: each waits for the others, so
-/// the answer does not depend on the load of the machine. Fewer than `threads()` after a minute of waiting.
+/// the answer does not depend on the load of the machine. Fewer than `threads()` after half a minute of waiting.
 int threads_that_run();
 
 /// The sets that this CPU and build can run, lowest first.

@@ -8,6 +8,7 @@
 #include "tessera/core/parallel.h"
 #include "tessera/tests/support/cases.h"
 #include "tessera/tests/support/proof.h"
+#include "tessera/tests/support/tolerance.h"
 
 namespace tessera::test {
 namespace {
@@ -109,6 +110,23 @@ TEST(Create, RandomDrawsDependOnSeedAndStreamOnly) {
   EXPECT_FALSE(same_bits(first[0], uniform({9000}, 0, 1, other)));
   // A shorter draw is the beginning of a longer one.
   EXPECT_TRUE(same_bits(first[0].view_rows(0, 100), uniform({100}, 0, 1, short_one)));
+}
+
+// Which draw makes which element is part of the contract: a seed must give the same model in every version.
+TEST(Create, RandomDrawsByTheirDefinition) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Generator generator(42);
+    const Tensor u = uniform({100}, -2, 3, generator, dtype), n = normal({100}, generator, dtype);
+    const Philox first(42, 0), second(42, 1);
+    for (int64_t i = 0; i < 100; ++i) {
+      const double flat = -2 + 5 * double(Philox::unit(first.word(uint64_t(i))));
+      EXPECT_EQ(compare(cast(u, DType::f64).data<double>()[i], flat, dtype, 1, std::fabs(flat)), "");
+      const Philox::Draw draw = second(uint64_t(i));
+      const long double radius = std::sqrt(-2 * std::log((draw.bits[0] + 1.0L) * 0x1p-32L)),
+                        angle = 2 * std::acos(-1.0L) * (draw.bits[1] * 0x1p-32L);
+      EXPECT_EQ(compare(cast(n, DType::f64).data<double>()[i], radius * std::cos(angle), dtype, 4, double(radius)), "");
+    }
+  }
 }
 
 TEST(Create, RandomDtypes) {
