@@ -67,7 +67,7 @@ TEST(resume, killed_at_twenty_random_moments) {
 }
 
 TEST(resume, killed_across_runs_with_early_stopping) {
-  kill_and_compare({"--runs", "40", "--epochs", "3000", "--split", "random:40%/20%", "--patience", "1000", "--hidden", "24",
+  kill_and_compare({"--runs", "24", "--epochs", "3000", "--split", "random:40%/20%", "--patience", "1000", "--hidden", "24",
                     "--checkpoint-every", "100"},
                    12, 2);
 }
