@@ -9,11 +9,11 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kBlock = 512;                      // ids checked at a time
-constexpr int64_t kAhead = 16;                       // rows between a prefetch and its use
-constexpr int64_t kForkBytes = 1 << 18;              // of the result, below which a second thread costs more than it brings
-constexpr int64_t kStreamBytes = int64_t{1} << 24;   // results of more bytes are written past the caches
-constexpr int64_t kPrefetchBytes = 1 << 10;          // of a row, beyond which the hardware follows by itself
+constexpr int64_t kBlock = 512;                     // ids checked at a time
+constexpr int64_t kAhead = 16;                      // rows between a prefetch and its use
+constexpr int64_t kForkBytes = 1 << 18;             // of the result, below which a second thread costs more than it brings
+constexpr int64_t kStreamBytes = int64_t{1} << 24;  // results of more bytes are written past the caches
+constexpr int64_t kPrefetchBytes = 1 << 10;         // of a row, beyond which the hardware follows by itself
 
 using Byte = unsigned char;
 constexpr int kStep = simd::kVectorBytes;

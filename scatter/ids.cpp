@@ -38,7 +38,8 @@ void check_ids(const char* op, const char* what, const Tensor& ids, int64_t boun
     });
     if (good) return;
     for (int64_t i = 0; i < ids.numel(); ++i)
-      check(0 <= values[i] && values[i] < bound, "{}: {}[{}] is {} but needs to be in [0, {})", op, what, i, values[i], bound);
+      check(0 <= values[i] && values[i] < bound, "{}: {}[{}] is {} but needs to be in [0, {})", op, what, i, values[i],
+            bound);
   };
   ids.dtype() == DType::i32 ? apply.operator()<int32_t>() : apply.operator()<int64_t>();
 }

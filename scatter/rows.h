@@ -22,8 +22,8 @@ inline int64_t row_width(const Tensor& x) {
 inline void check_rows(const char* op, const Tensor& x, const SegmentPlan& plan) {
   check(plan.defined(), "{}: the plan is undefined", op);
   check(x.defined(), "{}: x is undefined", op);
-  check(x.ndim() >= 1 && x.dim(0) == plan.num_rows(), "{}: x has shape {} but the plan has {} rows, so it needs [{}, ...]", op,
-        x.shape(), plan.num_rows(), plan.num_rows());
+  check(x.ndim() >= 1 && x.dim(0) == plan.num_rows(), "{}: x has shape {} but the plan has {} rows, so it needs [{}, ...]",
+        op, x.shape(), plan.num_rows(), plan.num_rows());
 }
 
 /// Errors: Unsupported unless a floating type.
@@ -38,7 +38,8 @@ inline FloatType float_type(const char* op, DType dtype) {
 }
 
 /// Errors of a reduction to `out`, by the contracts of segment_reduce and scatter_reduce.
-inline void check_reduction(const char* op, const Shape& out, DType dtype, Reduce reduce, const SegmentReduceOptions& options) {
+inline void check_reduction(const char* op, const Shape& out, DType dtype, Reduce reduce,
+                            const SegmentReduceOptions& options) {
   const Tensor& initial = options.initial;
   if (initial.defined()) {
     check(initial.shape() == out, "{}: initial has shape {} but the output has {}", op, initial.shape(), out);
@@ -48,8 +49,8 @@ inline void check_reduction(const char* op, const Shape& out, DType dtype, Reduc
         "{}: reduce {} has no winner, only max and min have", op, name(reduce));
   if (dtype == DType::i32) return;
   float_type(op, dtype);
-  check<Unsupported>(reduce != Reduce::mul || size_of(dtype) > 2, "{}: reduce mul with dtype {} is not supported, use f32 or f64",
-                     op, dtype);
+  check<Unsupported>(reduce != Reduce::mul || size_of(dtype) > 2,
+                     "{}: reduce mul with dtype {} is not supported, use f32 or f64", op, dtype);
 }
 
 /// `segment_reduce` of rows that were checked, under the name of another op. `op` is a literal.

@@ -128,7 +128,8 @@ Tensor shared_with_initial(const Tensor& grad, const Tensor& count) {
 
 }  // namespace
 
-Tensor scatter_reduce(const Tensor& src, const Tensor& index, int64_t size, Reduce reduce, const SegmentReduceOptions& options) {
+Tensor scatter_reduce(const Tensor& src, const Tensor& index, int64_t size, Reduce reduce,
+                      const SegmentReduceOptions& options) {
   constexpr const char* op = "scatter_reduce";
   check(src.defined(), "scatter_reduce: src is undefined");
   check_id_list(op, "index", index);
@@ -153,13 +154,15 @@ Tensor scatter_reduce_along(const Tensor& src, const Tensor& index, int dim, int
   check(index.dtype() == DType::i32 || index.dtype() == DType::i64,
         "scatter_reduce_along: index has dtype {} but needs i32 or i64", index.dtype());
   check(index.shape() == src.shape(), "scatter_reduce_along: index has shape {} but src has {}", index.shape(), src.shape());
-  check(-src.ndim() <= dim && dim < src.ndim(), "scatter_reduce_along: dim is {} but src has {} dimensions", dim, src.ndim());
+  check(-src.ndim() <= dim && dim < src.ndim(), "scatter_reduce_along: dim is {} but src has {} dimensions", dim,
+        src.ndim());
   check_size(op, size);
   const int axis = dim < 0 ? dim + src.ndim() : dim;
   const Shape shape = src.shape().with(axis, size);
   check_reduction(op, shape, src.dtype(), reduce, options);
-  check<Unsupported>(src.dim(axis) <= kMaxSize, "scatter_reduce_along: dimension {} has {} elements but at most {} are supported",
-                     axis, src.dim(axis), kMaxSize);
+  check<Unsupported>(src.dim(axis) <= kMaxSize,
+                     "scatter_reduce_along: dimension {} has {} elements but at most {} are supported", axis, src.dim(axis),
+                     kMaxSize);
   if (src.ndim() == 1) {
     check_id_range(op, "index", index, size);
     return scatter_reduce(src, index, size, reduce, options);
@@ -198,7 +201,8 @@ Tensor scatter_reduce_along(const Tensor& src, const Tensor& index, int dim, int
   if (!needs_record(op, out, {src, initial})) return out;
   const bool mul_op = reduce == Reduce::mul;
   attach(op, out, {src, initial},
-         [=, kept = Saved(mul_op ? src : Tensor()), first = Saved(mul_op && along.content == Initial::include ? initial : Tensor()), ids = Saved(index),
+         [=, kept = Saved(mul_op ? src : Tensor()),
+          first = Saved(mul_op && along.content == Initial::include ? initial : Tensor()), ids = Saved(index),
           from = src.shape()](const Tensor& grad, Gradients& into) {
            const bool include = along.content == Initial::include;
            if (into.wants(0)) {

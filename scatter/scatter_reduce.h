@@ -11,8 +11,8 @@ namespace tessera {
 ///     out[s] = reduce over rows e with index[e] = s of src[e]
 ///
 /// All else as in `segment_reduce`: empty slots, initial content, winners, dtypes, gradients and ties, determinism.
-/// src (E, ...); index i32 or i64 (E); out (size, ...). No atomics. A sum or mean of f32 or f64 adds the rows up in their own
-/// order; all else sorts the index, on every call. An index that is used again for a maximum, or for the gradient of a
+/// src (E, ...); index i32 or i64 (E); out (size, ...). No atomics. A sum or mean of f32 or f64 adds the rows up in their
+/// own order; all else sorts the index, on every call. An index that is used again for a maximum, or for the gradient of a
 /// `gather`, is better kept as a SegmentPlan, for `segment_reduce`.
 /// Memory: out; where the index is sorted 12 bytes per row (twice that meanwhile); never a copy of src.
 /// Errors: InvalidArgument naming the first id outside [0, size) and its position, and for shapes and dtypes; Unsupported as

@@ -2,8 +2,8 @@
 // streams, and added to rows of the output, which is small beside src and is prefetched by the index. That is faster than
 // sorting first, and than the sorted walk itself while the output fits a cache (scatter_bench). Threads share the work by
 // columns, a whole number of cache lines each, and, when there are more threads than lines, by ranges of output rows, for
-// which each picks its edges out of the index block by block. Whoever adds, an element's terms come in the order of the rows:
-// no atomics, and the same bits for every thread count.
+// which each picks its edges out of the index block by block. Whoever adds, an element's terms come in the order of the
+// rows: no atomics, and the same bits for every thread count.
 //
 // The general scatter, by an index of the source's shape. Elements that can meet lie on one line along the dimension, so
 // lines are shared out to threads, some 64 neighbouring ones at a time, and each is walked in order: no atomics, and the
@@ -19,7 +19,7 @@ namespace {
 
 using Args = ScatterAlongKernel::Args;
 
-constexpr int64_t kLines = 64;             // taken together
+constexpr int64_t kLines = 64;              // taken together
 constexpr int64_t kForkElements = 1 << 14;  // below which a second thread costs more than it brings
 
 /// Calls f(first element of the source, first element of the output, lines) for groups of neighbouring lines.
@@ -138,10 +138,10 @@ void along(const Args& k) {
     k.index32 != nullptr ? backward<T>(k, k.index32) : backward<T>(k, k.index64);
 }
 
-constexpr int64_t kBlock = 2048;                     // edges picked out of the index at a time
-constexpr int64_t kAhead = 24;                       // rows between a prefetch and its use
-constexpr int64_t kCachedBytes = int64_t{1} << 18;   // an output up to this size is not prefetched
-constexpr int64_t kForkSums = int64_t{1} << 17;      // elements of src below which a second thread costs more than it brings
+constexpr int64_t kBlock = 2048;                    // edges picked out of the index at a time
+constexpr int64_t kAhead = 24;                      // rows between a prefetch and its use
+constexpr int64_t kCachedBytes = int64_t{1} << 18;  // an output up to this size is not prefetched
+constexpr int64_t kForkSums = int64_t{1} << 17;     // elements of src below which a second thread costs more than it brings
 
 /// to[0, n) += from[0, n).
 template <class T>
@@ -150,7 +150,8 @@ TESSERA_INLINE void add_columns(T* to, const T* from, int64_t n) {
   int64_t j = 0;
   for (; j + 4 * L <= n; j += 4 * L)
 #pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) simd::store<L>(to + j + v * L, simd::load<L>(to + j + v * L) + simd::load<L>(from + j + v * L));
+    for (int v = 0; v < 4; ++v)
+      simd::store<L>(to + j + v * L, simd::load<L>(to + j + v * L) + simd::load<L>(from + j + v * L));
   for (; j + L <= n; j += L) simd::store<L>(to + j, simd::load<L>(to + j) + simd::load<L>(from + j));
   if constexpr (L > 4)
     for (; j + 4 <= n; j += 4) simd::store<4>(to + j, simd::load<4>(to + j) + simd::load<4>(from + j));
@@ -231,7 +232,8 @@ void add_rows(const ScatterAddKernel::Args& k, const I* index) {
     for (int64_t p = first; p < last; ++p) {
       const int64_t g = p % groups, r = p / groups;
       const int64_t from = lines * g / groups * kLine, to = lines * (g + 1) / groups * kLine;
-      const Part part{from, (to < k.width ? to : k.width) - from, k.rows * r / ranges, k.rows * (r + 1) / ranges, ranges == 1};
+      const Part part{from, (to < k.width ? to : k.width) - from, k.rows * r / ranges, k.rows * (r + 1) / ranges,
+                      ranges == 1};
       constexpr int L = simd::kLanes<T>;
       switch (part.columns % L == 0 ? part.columns / L : 0) {
         case 1: add_part<T, I, 1>(k, index, part, prefetch); break;

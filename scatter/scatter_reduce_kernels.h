@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// Reduction of (outer, length, inner) to (outer, size, inner) by an index of the source's shape, whose ids were checked; and
-/// its gradient, (outer, length, inner) again, when `grad` is given.
+/// Reduction of (outer, length, inner) to (outer, size, inner) by an index of the source's shape, whose ids were checked;
+/// and its gradient, (outer, length, inner) again, when `grad` is given.
 struct ScatterAlongKernel {
   struct Args {
     FloatType type;

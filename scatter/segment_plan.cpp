@@ -92,8 +92,9 @@ SegmentPlan SegmentPlan::from_offsets(const Tensor& offsets) {
   const int64_t* values = state->offsets.data<int64_t>();
   check(values[0] == 0, "segment_plan: offsets[0] is {} but needs to be 0", values[0]);
   for (int64_t s = 0; s < num_segments; ++s)
-    check(values[s] <= values[s + 1], "segment_plan: offsets[{}] is {} but offsets[{}] before it is {}; offsets must not fall",
-          s + 1, values[s + 1], s, values[s]);
+    check(values[s] <= values[s + 1],
+          "segment_plan: offsets[{}] is {} but offsets[{}] before it is {}; offsets must not fall", s + 1, values[s + 1], s,
+          values[s]);
   state->num_segments = num_segments;
   state->num_rows = values[num_segments];
   return SegmentPlan(std::move(state));

@@ -136,8 +136,8 @@ Tensor segment_reduce_as(const char* op, const Tensor& x, const SegmentPlan& pla
 
   Tensor probe = x.detach(), winner;
   const bool recorded = needs_record(op, probe, {x, initial});
-  Tensor out = reduce_rows(op, x, plan, how, initial, {},
-                           best && (recorded || options.winner != nullptr) ? &winner : nullptr);
+  Tensor out =
+      reduce_rows(op, x, plan, how, initial, {}, best && (recorded || options.winner != nullptr) ? &winner : nullptr);
   if (options.winner != nullptr) *options.winner = winner_rows(winner, plan);
   if (!needs_record(op, out, {x, initial})) return out;
 
@@ -154,9 +154,10 @@ Tensor segment_reduce_as(const char* op, const Tensor& x, const SegmentPlan& pla
     });
   } else if (reduce == Reduce::mul) {
     attach(op, out, {x, initial},
-           [plan, content, count, x = Saved(x),
-            initial = Saved(content == Initial::include ? initial : Tensor())](const Tensor& grad, Gradients& into) {
-             if (into.wants(0)) into.add(0, segment_spread(SpreadOp::product, plan, grad, {.x = x.get(), .initial = initial.get()}));
+           [plan, content, count, x = Saved(x), initial = Saved(content == Initial::include ? initial : Tensor())](
+               const Tensor& grad, Gradients& into) {
+             if (into.wants(0))
+               into.add(0, segment_spread(SpreadOp::product, plan, grad, {.x = x.get(), .initial = initial.get()}));
              if (!into.wants(1)) return;
              if (content == Initial::include)
                into.add(1, mul(grad, reduce_rows("segment_reduce", x.get(), plan, {.op = SegmentOp::mul}, {}, {}, nullptr)));
@@ -204,9 +205,10 @@ Tensor spread_of_rows(const char* op, const Tensor& x, const SegmentPlan& plan, 
                return std == 0 ? 0 : g / (n * std);
              });
            };
-           const Tensor factor = !y.defined()            ? slope([](int64_t) { return 0.5; })
-                                 : grad.dtype() == DType::f64 ? slope([p = y.get().data<double>()](int64_t i) { return p[i]; })
-                                                              : slope([p = y.get().data<float>()](int64_t i) { return double(p[i]); });
+           const Tensor factor = !y.defined() ? slope([](int64_t) { return 0.5; })
+                                 : grad.dtype() == DType::f64
+                                     ? slope([p = y.get().data<double>()](int64_t i) { return p[i]; })
+                                     : slope([p = y.get().data<float>()](int64_t i) { return double(p[i]); });
            into.add(0, segment_spread(SpreadOp::deviation, plan, factor, {.x = x.get(), .center = mean}));
          });
   return out;

@@ -131,11 +131,11 @@ TESSERA_INLINE void finish_empty(const Args& k, const T* initial, T* out, int32_
     if (winner != nullptr) put_places<L, Place<A>>(winner, same_place<L, Place<A>>(-1));
 }
 
-/// Reduces n > 0 rows to value[] and place[] (from `place0` on). `order` and `ahead` as in the plan; without an order the rows
-/// follow each other from x.
+/// Reduces n > 0 rows to value[] and place[] (from `place0` on). `order` and `ahead` as in the plan; without an order the
+/// rows follow each other from x.
 template <SegmentOp kOp, bool kOrdered, class T, int L, int V>
-TESSERA_INLINE void reduce_rows(const T* x, int64_t width, int64_t last, const int64_t* order, const int64_t* ahead, int64_t n,
-                                simd::Compute<T> sign, const Lanes<simd::Compute<T>, L>* center, int64_t place0,
+TESSERA_INLINE void reduce_rows(const T* x, int64_t width, int64_t last, const int64_t* order, const int64_t* ahead,
+                                int64_t n, simd::Compute<T> sign, const Lanes<simd::Compute<T>, L>* center, int64_t place0,
                                 Lanes<simd::Compute<T>, L>* value, Lanes<Place<simd::Compute<T>>, L>* place) {
   using A = simd::Compute<T>;
   using M = Tile<T, L, V>;
@@ -251,8 +251,7 @@ void reduce_chunk(const View<T>& a, const SegmentChunk& chunk, int64_t offset, i
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) {
       const int64_t i = to + M::at(v, last);
-      finish<kOp, T, L>(a.k, end - begin, a.initial_at(i), a.out + i, a.winner_at(i),
-                        value[v], place[v]);
+      finish<kOp, T, L>(a.k, end - begin, a.initial_at(i), a.out + i, a.winner_at(i), value[v], place[v]);
     }
   }
 }
@@ -311,8 +310,7 @@ void join_pieces(const View<T>& a, const SegmentHub& hub) {
   }
   for (int64_t j = 0; j < width; ++j) {
     const int64_t i = hub.segment * width + j;
-    finish<kOp, T, 1>(a.k, n, a.initial_at(i), a.out + i, a.winner_at(i), total[j],
-                      best ? Place<A>(place[j]) : Place<A>(0));
+    finish<kOp, T, 1>(a.k, n, a.initial_at(i), a.out + i, a.winner_at(i), total[j], best ? Place<A>(place[j]) : Place<A>(0));
   }
 }
 

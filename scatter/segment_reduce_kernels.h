@@ -19,18 +19,18 @@ struct SegmentReduceKernel {
   struct Args {
     FloatType type;
     SegmentOp op;
-    bool smallest;     // best: the least instead of the largest
-    bool divide;       // by the number of rows (and of the initial one) less `less`, at least 1
+    bool smallest;  // best: the least instead of the largest
+    bool divide;    // by the number of rows (and of the initial one) less `less`, at least 1
     int64_t less;
     Initial content;
     SegmentView plan;
     int64_t width;
-    const void* x;        // rows x width
-    const void* center;   // square: segments x width
-    const void* initial;  // segments x width, unless `content` is none
-    void* out;            // segments x width
-    int32_t* winner;      // best: segments x width, place within the segment, -1 for none; or null
-    void* partials;       // slots x width
+    const void* x;             // rows x width
+    const void* center;        // square: segments x width
+    const void* initial;       // segments x width, unless `content` is none
+    void* out;                 // segments x width
+    int32_t* winner;           // best: segments x width, place within the segment, -1 for none; or null
+    void* partials;            // slots x width
     int32_t* partial_winners;  // slots x width
   };
   static constexpr const char* name = "segment_reduce";

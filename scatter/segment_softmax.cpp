@@ -69,7 +69,8 @@ Tensor segment_logsumexp(const Tensor& x, const SegmentPlan& plan, const Tensor&
   check_float_rows("segment_logsumexp", x, plan);
   if (initial.defined()) {
     const Shape needed = x.shape().with(0, plan.num_segments());
-    check(initial.shape() == needed, "segment_logsumexp: initial has shape {} but the output has {}", initial.shape(), needed);
+    check(initial.shape() == needed, "segment_logsumexp: initial has shape {} but the output has {}", initial.shape(),
+          needed);
     check(initial.dtype() == x.dtype(), "segment_logsumexp: initial is {} but the rows are {}", initial.dtype(), x.dtype());
   }
   Tensor out = by_plan(SegmentSoftmax::logsumexp, plan, x, {}, {}, initial);

@@ -16,9 +16,9 @@ namespace {
 
 using Args = SegmentSoftmaxKernel::Args;
 
-constexpr int64_t kBuffer = 8192;            // elements of a buffer: at least one column of a hub's piece
-constexpr int64_t kColumns = 64;             // taken together at most
-constexpr int64_t kForkElements = 1 << 14;   // rows x width below which a second thread costs more than it brings
+constexpr int64_t kBuffer = 8192;           // elements of a buffer: at least one column of a hub's piece
+constexpr int64_t kColumns = 64;            // taken together at most
+constexpr int64_t kForkElements = 1 << 14;  // rows x width below which a second thread costs more than it brings
 static_assert(kBuffer >= kHubRows);
 
 template <class T>
@@ -36,9 +36,7 @@ struct Block {
   const Args& k;
   int64_t begin, rows, first, columns;
 
-  int64_t at(int64_t r) const {
-    return (k.plan.order != nullptr ? k.plan.order[begin + r] : begin + r) * k.width + first;
-  }
+  int64_t at(int64_t r) const { return (k.plan.order != nullptr ? k.plan.order[begin + r] : begin + r) * k.width + first; }
   void load(const void* from, T* buffer) const {
     const T* x = static_cast<const T*>(from);
     if (columns == 1) {

@@ -19,8 +19,8 @@ struct SpreadInputs {
 ///     deviation   out[e] = (x[e] - center[s]) grad[s]
 ///     product     out[e] = grad[s] initial[s] * product over the segment's other rows k of x[k]
 ///
-/// A segment without rows gives nothing. grad (S, ...), f32, f64, bf16 or f16 (product: f32 and f64); out (E, ...), same dtype.
-/// Shapes and dtypes are the caller's to check. Errors: Unsupported for other dtypes. Memory: out.
+/// A segment without rows gives nothing. grad (S, ...), f32, f64, bf16 or f16 (product: f32 and f64); out (E, ...), same
+/// dtype. Shapes and dtypes are the caller's to check. Errors: Unsupported for other dtypes. Memory: out.
 Tensor segment_spread(SpreadOp op, const SegmentPlan& plan, const Tensor& grad, const SpreadInputs& inputs);
 
 }  // namespace tessera

@@ -1,7 +1,7 @@
-// What goes back from segments to their rows, on CPUs: a pass over the result's rows, in chunks of about equal rows, with what
-// a segment has in the cache. Large results are written past the caches, in whole lines, where the rows allow it.
-// The backward pass of a product walks a segment forth and back, multiplying by what is before and what is behind: right
-// with any number of zeros, without a division. It needs no memory but the result's.
+// What goes back from segments to their rows, on CPUs: a pass over the result's rows, in chunks of about equal rows, with
+// what a segment has in the cache. Large results are written past the caches, in whole lines, where the rows allow it. The
+// backward pass of a product walks a segment forth and back, multiplying by what is before and what is behind: right with
+// any number of zeros, without a division. It needs no memory but the result's.
 
 #include "tessera/core/parallel.h"
 #include "tessera/core/simd.h"
@@ -28,15 +28,16 @@ void spread_winner(const Spread& k) {
   using V = simd::Vec<A, L>;
   const int64_t grain = kForkElements / (kSegmentChunkCost * (width + 4)) + 1;
   // Whole aligned lines can be written past the caches.
-  const bool stream =
-      sizeof(T) == sizeof(A) && width * int64_t(sizeof(T)) % 64 == 0 && reinterpret_cast<uintptr_t>(out) % 64 == 0 &&
-      k.plan.num_rows * width * int64_t(sizeof(T)) > kStreamBytes;
+  const bool stream = sizeof(T) == sizeof(A) && width * int64_t(sizeof(T)) % 64 == 0 &&
+                      reinterpret_cast<uintptr_t>(out) % 64 == 0 &&
+                      k.plan.num_rows * width * int64_t(sizeof(T)) > kStreamBytes;
   parallel_for(k.plan.num_chunks, grain, [=, &k](int64_t first, int64_t last) {
     for (int64_t c = first; c < last; ++c) {
       const SegmentChunk& chunk = k.plan.chunks[c];
       for (int64_t s = chunk.segment_begin; s < chunk.segment_end; ++s) {
         const int64_t base = k.plan.offsets[s];
-        const int64_t begin = chunk.slot >= 0 ? chunk.begin : base, end = chunk.slot >= 0 ? chunk.end : k.plan.offsets[s + 1];
+        const int64_t begin = chunk.slot >= 0 ? chunk.begin : base,
+                      end = chunk.slot >= 0 ? chunk.end : k.plan.offsets[s + 1];
         const T* g = grad + s * width;
         const int32_t* winner = k.winner + s * width;
         for (int64_t p = begin; p < end; ++p) {
@@ -88,7 +89,8 @@ void spread_deviation(const Spread& k) {
 /// Columns [j0, j0 + L) of a segment: what is before a row goes into its result on the way forth, what is behind it on the
 /// way back.
 template <class T, int L>
-TESSERA_INLINE void product_columns(const Spread& k, const T* x, const T* grad, const T* initial, T* out, int64_t s, int64_t j) {
+TESSERA_INLINE void product_columns(const Spread& k, const T* x, const T* grad, const T* initial, T* out, int64_t s,
+                                    int64_t j) {
   const int64_t width = k.width, begin = k.plan.offsets[s], end = k.plan.offsets[s + 1];
   const auto at = [&](int64_t p) __attribute__((always_inline)) {
     return (k.plan.order != nullptr ? k.plan.order[p] : p) * width + j;

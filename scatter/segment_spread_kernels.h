@@ -20,12 +20,12 @@ struct SegmentSpreadKernel {
     SpreadOp op;
     SegmentView plan;
     int64_t width;
-    const void* x;           // rows x width, for deviation and product
-    const void* grad;        // segments x width
-    const void* center;      // segments x width, for deviation, of the type that is computed in
-    const void* initial;     // segments x width, for product, or null
-    const int32_t* winner;   // segments x width
-    void* out;               // rows x width
+    const void* x;          // rows x width, for deviation and product
+    const void* grad;       // segments x width
+    const void* center;     // segments x width, for deviation, of the type that is computed in
+    const void* initial;    // segments x width, for product, or null
+    const int32_t* winner;  // segments x width
+    void* out;              // rows x width
   };
   static constexpr const char* name = "segment_spread";
   template <Isa>

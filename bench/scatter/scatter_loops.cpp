@@ -47,8 +47,8 @@ void TorchSort::operator()(const int64_t* index, int64_t count, int64_t num_keys
   }
 }
 
-void torch_shaped_scatter(TorchSort& sort, const int64_t* index, int64_t count, const float* src, int64_t width, int64_t rows,
-                          TorchReduce reduce, float* out) {
+void torch_shaped_scatter(TorchSort& sort, const int64_t* index, int64_t count, const float* src, int64_t width,
+                          int64_t rows, TorchReduce reduce, float* out) {
   sort(index, count, rows);
   // The non-empty rows and where they begin: two passes over the keys there.
   std::vector<int64_t> begins;
@@ -87,7 +87,8 @@ void torch_shaped_gather(const float* x, const int64_t* index, int64_t count, in
 }
 
 void torch_shaped_max_gradient(TorchSort& sort, const int64_t* index, int64_t count, const float* src, const float* out,
-                               const float* grad, int64_t width, int64_t rows, float* mask, float* winners, float* grad_src) {
+                               const float* grad, int64_t width, int64_t rows, float* mask, float* winners,
+                               float* grad_src) {
   const auto each = [&](auto f) {
     parallel_for(count * width, 1 << 15, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) f(i);

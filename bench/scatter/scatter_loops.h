@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-/// Loops shaped like PyTorch's for an expanded index (ScatterGatherKernel.cpp, cpu_scatter_reduce_expanded_index): every call
-/// sorts int64 keys and positions by 8-bit radix passes, then reduces row by row in the sorted order.
+/// Loops shaped like PyTorch's for an expanded index (ScatterGatherKernel.cpp, cpu_scatter_reduce_expanded_index): every
+/// call sorts int64 keys and positions by 8-bit radix passes, then reduces row by row in the sorted order.
 namespace tessera::bench {
 
 enum class TorchReduce { sum, mean, max };
@@ -16,8 +16,8 @@ struct TorchSort {
 };
 
 /// out (rows x width) from src (count x width), by index.
-void torch_shaped_scatter(TorchSort& sort, const int64_t* index, int64_t count, const float* src, int64_t width, int64_t rows,
-                          TorchReduce reduce, float* out);
+void torch_shaped_scatter(TorchSort& sort, const int64_t* index, int64_t count, const float* src, int64_t width,
+                          int64_t rows, TorchReduce reduce, float* out);
 
 /// out (count x width) = x[index].
 void torch_shaped_gather(const float* x, const int64_t* index, int64_t count, int64_t width, float* out);

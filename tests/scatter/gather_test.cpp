@@ -54,7 +54,8 @@ TEST(Gather, ByAPlan) {
 }
 
 TEST(Gather, RowsOfAnyShapeAndType) {
-  const Tensor x = Tensor::from<int64_t>({1, 2, 3, 4, 5, 6}, Shape{3, 1, 2}), index = Tensor::from<int32_t>({2, 0}, Shape{2});
+  const Tensor x = Tensor::from<int64_t>({1, 2, 3, 4, 5, 6}, Shape{3, 1, 2}),
+               index = Tensor::from<int32_t>({2, 0}, Shape{2});
   EXPECT_EQ(gather(x, index).to_vector<int64_t>(), (std::vector<int64_t>{5, 6, 1, 2}));
   EXPECT_EQ(gather(x, index).shape(), (Shape{2, 1, 2}));
   const Tensor bytes = Tensor::from<uint8_t>({7, 8, 9}, Shape{3});
@@ -76,22 +77,24 @@ TEST(Gather, LargeResult) {
 /// H13; -1 does not wrap.
 TEST(Gather, IdsOutsideAreErrors) {
   const Tensor x = ones(Shape{3});
-  const auto call = [&](int64_t id) {
-    return [=] { gather(x, Tensor::from<int64_t>({0, id}, Shape{2})); };
-  };
+  const auto call = [&](int64_t id) { return [=] { gather(x, Tensor::from<int64_t>({0, id}, Shape{2})); }; };
   verify_errors({
       {call(3), "InvalidArgument: gather: index[1] is 3 but needs to be in [0, 3)"},
       {call(100), "InvalidArgument: gather: index[1] is 100 but needs to be in [0, 3)"},
       {call(-1), "InvalidArgument: gather: index[1] is -1 but needs to be in [0, 3)"},
       {call(-4), "InvalidArgument: gather: index[1] is -4 but needs to be in [0, 3)"},
-      {[&] { gather(x, Tensor::from<int32_t>({5, 7}, Shape{2})); },
+      {[&] {
+         gather(x, Tensor::from<int32_t>({5, 7}, Shape{2}));
+       },
        "InvalidArgument: gather: index[0] is 5 but needs to be in [0, 3)"},
       {[&] { gather(Tensor(), Tensor::from<int32_t>({0}, Shape{1})); }, "InvalidArgument: gather: x is undefined"},
       {[&] { gather(ones(Shape{}), Tensor::from<int32_t>({0}, Shape{1})); },
        "InvalidArgument: gather: x has shape [] but needs at least one dimension"},
       {[&] { gather(x, Tensor()); }, "InvalidArgument: gather: index is undefined"},
       {[&] { gather(x, ones(Shape{2})); }, "InvalidArgument: gather: index has dtype f32 but needs i32 or i64"},
-      {[&] { gather(x, Tensor::from<int32_t>({0, 1}, Shape{1, 2})); },
+      {[&] {
+         gather(x, Tensor::from<int32_t>({0, 1}, Shape{1, 2}));
+       },
        "InvalidArgument: gather: index has shape [1, 2] but needs one dimension"},
       {[&] { gather(x, SegmentPlan()); }, "InvalidArgument: gather: the plan is undefined"},
       {[&] { gather(Tensor(), SegmentPlan::from_index(Tensor::from<int32_t>({0}, Shape{1}), 2)); },

@@ -23,7 +23,9 @@ Case row_case(const EdgeList& g, int64_t width, Reduce reduce, Before before = B
   const Shape shape{g.num_edges(), width};
   Case c{.name = std::string("scatter_reduce ") + name(reduce) + " " + g.name + " " + std::to_string(width) + " before " +
                  std::to_string(int(before)),
-         .inputs = {best ? apart(shape) : mul ? real(shape, 0.7, 1.4) : real(shape),
+         .inputs = {best  ? apart(shape)
+                    : mul ? real(shape, 0.7, 1.4)
+                          : real(shape),
                     given_ids(Shape{g.num_edges()}, std::vector<int64_t>(g.dst.begin(), g.dst.end()), index)},
          .call =
              [=](const Tensors& in) {
@@ -56,7 +58,8 @@ TEST(ScatterReduce, EqualsTheReferenceOnEveryGraph) {
 
 TEST(ScatterReduce, EqualsTheReferenceAtEveryWidth) {
   for (const int64_t width : kWidths)
-    for (const Reduce reduce : kReductions) verify(row_case(graph("self_loops"), width, reduce, Before::nothing, DType::i64));
+    for (const Reduce reduce : kReductions)
+      verify(row_case(graph("self_loops"), width, reduce, Before::nothing, DType::i64));
 }
 
 /// Enough work that threads share it by columns and, where there are few, by ranges of rows.
@@ -108,7 +111,8 @@ Case along_case(const Shape& shape, int dim, int64_t size, Reduce reduce, Before
                  values[size_t((outer * size + in[1].id(e)) * inner + e % inner)].push_back(in[0][e]);
                }
                for (int64_t i = 0; i < out.numel(); ++i)
-                 out[i] = reduce_reference(values[size_t(i)], reduce, before, before == Before::nothing ? Real(0) : in[2][i]);
+                 out[i] =
+                     reduce_reference(values[size_t(i)], reduce, before, before == Before::nothing ? Real(0) : in[2][i]);
                return out;
              },
          .k = best ? 0.0 : 8,
@@ -160,13 +164,15 @@ TEST(ScatterReduce, NoElements) {
 TEST(ScatterReduce, WinnersAlong) {
   Tensor winner;
   const SegmentReduceOptions options{.initial = {}, .winner = &winner};
-  const Tensor x = Tensor::from<float>({1, 9, 3, 9, 2, 0}, Shape{3, 2}), index = Tensor::from<int32_t>({0, 1, 0, 1, 2, 2}, Shape{3, 2});
+  const Tensor x = Tensor::from<float>({1, 9, 3, 9, 2, 0}, Shape{3, 2}),
+               index = Tensor::from<int32_t>({0, 1, 0, 1, 2, 2}, Shape{3, 2});
   EXPECT_EQ(scatter_reduce_along(x, index, 0, 4, Reduce::max, options).to_vector<float>(),
             (std::vector<float>{3, 0, 0, 9, 2, 0, 0, 0}));
   EXPECT_EQ(winner.to_vector<int64_t>(), (std::vector<int64_t>{1, -1, -1, 0, 2, 2, -1, -1}));
   const Tensor ints = Tensor::from<int32_t>({-5, -7, -6}, Shape{3, 1});
-  EXPECT_EQ(scatter_reduce_along(ints, Tensor::from<int32_t>({0, 1, 0}, Shape{3, 1}), 0, 2, Reduce::max).to_vector<int32_t>(),
-            (std::vector<int32_t>{-5, -7}));
+  EXPECT_EQ(
+      scatter_reduce_along(ints, Tensor::from<int32_t>({0, 1, 0}, Shape{3, 1}), 0, 2, Reduce::max).to_vector<int32_t>(),
+      (std::vector<int32_t>{-5, -7}));
 }
 
 /// H07 on lines.
@@ -179,7 +185,8 @@ TEST(ScatterReduce, NanAlong) {
 
 /// H15: products over a graph, with the gradient of a shared factor.
 TEST(ScatterReduce, ProductOfMessagesWithZeros) {
-  const Tensor src = Tensor::from<int32_t>({0, 0, 1, 1, 2, 2}, Shape{6}), dst = Tensor::from<int32_t>({1, 2, 0, 2, 0, 1}, Shape{6});
+  const Tensor src = Tensor::from<int32_t>({0, 0, 1, 1, 2, 2}, Shape{6}),
+               dst = Tensor::from<int32_t>({1, 2, 0, 2, 0, 1}, Shape{6});
   const Tensor nodes = Tensor::from<float>({0, 0, 1, 1, 2, 2}, Shape{3, 2});
   Tensor w = Tensor::from<float>({1, 2}, Shape{1, 2});
   w.set_requires_grad();
@@ -192,7 +199,8 @@ TEST(ScatterReduce, ProductOfMessagesWithZeros) {
 
 /// H06: the transpose, packed first, as RULINGS have it; and ids that are a column of a matrix.
 TEST(ScatterReduce, PackedTranspose) {
-  const Tensor source = Tensor::from<float>({1, 4, 2, 5, 3, 6}, Shape{3, 2}), ids = Tensor::from<int64_t>({0, 1, 0}, Shape{3});
+  const Tensor source = Tensor::from<float>({1, 4, 2, 5, 3, 6}, Shape{3, 2}),
+               ids = Tensor::from<int64_t>({0, 1, 0}, Shape{3});
   EXPECT_EQ(scatter_reduce(source, ids, 2).to_vector<float>(), (std::vector<float>{4, 10, 2, 5}));
   EXPECT_EQ(scatter_reduce(source, ids, 2, Reduce::max).to_vector<float>(), (std::vector<float>{3, 6, 2, 5}));
 }
@@ -211,11 +219,17 @@ TEST(ScatterReduce, Errors) {
       {[&] { scatter_reduce(Tensor(), index, 2); }, "InvalidArgument: scatter_reduce: src is undefined"},
       {[&] { scatter_reduce(src, Tensor(), 2); }, "InvalidArgument: scatter_reduce: index is undefined"},
       {[&] { scatter_reduce(src, src, 2); }, "InvalidArgument: scatter_reduce: index has dtype f32 but needs i32 or i64"},
-      {[&] { scatter_reduce(src, full_index, 2); }, "InvalidArgument: scatter_reduce: index has shape [3, 2] but needs one dimension"},
-      {[&] { scatter_reduce(ones(Shape{4, 2}), index, 2); },
+      {[&] { scatter_reduce(src, full_index, 2); },
+       "InvalidArgument: scatter_reduce: index has shape [3, 2] but needs one dimension"},
+      {[&] {
+         scatter_reduce(ones(Shape{4, 2}), index, 2);
+       },
        "InvalidArgument: scatter_reduce: src has shape [4, 2] but index has 3 entries, so it needs [3, ...]"},
-      {[&] { scatter_reduce(src, index, -2); }, "InvalidArgument: scatter_reduce: size is -2 but needs to be in [0, 2147483647]"},
-      {[&] { scatter_reduce(src, index, 2, Reduce::sum, {.initial = ones(Shape{3, 2})}); },
+      {[&] { scatter_reduce(src, index, -2); },
+       "InvalidArgument: scatter_reduce: size is -2 but needs to be in [0, 2147483647]"},
+      {[&] {
+         scatter_reduce(src, index, 2, Reduce::sum, {.initial = ones(Shape{3, 2})});
+       },
        "InvalidArgument: scatter_reduce: initial has shape [3, 2] but the output has [2, 2]"},
       {[&] { scatter_reduce(ones(Shape{3}, DType::u8), index, 2); },
        "Unsupported: scatter_reduce: dtype u8 is not supported, use f32, f64, bf16 or f16"},
@@ -235,9 +249,13 @@ TEST(ScatterReduce, Errors) {
        "InvalidArgument: scatter_reduce_along: size is -1 but needs to be in [0, 2147483647]"},
       {[&] { scatter_reduce_along(src, full_index, 0, 0); },
        "InvalidArgument: scatter_reduce_along: index[0] is 0 but needs to be in [0, 0)"},
-      {[&] { scatter_reduce_along(ones(Shape{3, 2}, DType::i32), full_index, 0, 1); },
+      {[&] {
+         scatter_reduce_along(ones(Shape{3, 2}, DType::i32), full_index, 0, 1);
+       },
        "Unsupported: scatter_reduce_along: reduce sum with dtype i32 is not supported, use max or min"},
-      {[&] { scatter_reduce_along(ones(Shape{3, 2}, DType::f16), full_index, 0, 1, Reduce::mul); },
+      {[&] {
+         scatter_reduce_along(ones(Shape{3, 2}, DType::f16), full_index, 0, 1, Reduce::mul);
+       },
        "Unsupported: scatter_reduce_along: reduce mul with dtype f16 is not supported, use f32 or f64"},
   });
 }

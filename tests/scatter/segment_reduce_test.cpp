@@ -31,7 +31,9 @@ Case reduce_case(const EdgeList& g, int64_t width, Reduce reduce, Before before 
   const Shape shape{g.num_edges(), width};
   Case c{.name = std::string("segment_reduce ") + name(reduce) + " " + g.name + " " + std::to_string(width) + " before " +
                  std::to_string(int(before)),
-         .inputs = {best ? apart(shape) : mul ? real(shape, 0.7, 1.4) : real(shape)},
+         .inputs = {best  ? apart(shape)
+                    : mul ? real(shape, 0.7, 1.4)
+                          : real(shape)},
          .call =
              [=](const Tensors& in) {
                SegmentReduceOptions options;
@@ -124,8 +126,9 @@ TEST(SegmentReduce, MaximumOfNegativeValues) {
   const SegmentPlan plan = SegmentPlan::from_index(Tensor::from<int32_t>({0, 1, 0}, Shape{3}), 2);
   Tensor winner;
   const SegmentReduceOptions options{.initial = {}, .winner = &winner};
-  EXPECT_EQ(segment_reduce(Tensor::from<float>({-0.1f, -0.2f, -0.3f}, Shape{3}), plan, Reduce::max, options).to_vector<float>(),
-            (std::vector<float>{-0.1f, -0.2f}));
+  EXPECT_EQ(
+      segment_reduce(Tensor::from<float>({-0.1f, -0.2f, -0.3f}, Shape{3}), plan, Reduce::max, options).to_vector<float>(),
+      (std::vector<float>{-0.1f, -0.2f}));
   EXPECT_EQ(winner.to_vector<int64_t>(), (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(segment_reduce(Tensor::from<float>({0.1f, 0.2f, 0.3f}, Shape{3}), plan, Reduce::min).to_vector<float>(),
             (std::vector<float>{0.1f, 0.2f}));
@@ -241,7 +244,8 @@ TEST(SegmentReduce, GradientOfAProductWithZeros) {
 /// H16: a preset that takes no part.
 TEST(SegmentReduce, MaximumWithoutTheInitialContent) {
   const SegmentPlan plan = SegmentPlan::from_index(Tensor::from<int32_t>({0, 0, 0, 0, 0}, Shape{5}), 2);
-  Tensor x = Tensor::from<float>({0.3f, -1.2f, 2.0f, 0.7f, -0.5f}, Shape{5}), preset = Tensor::from<float>({-kInf, -kInf}, Shape{2});
+  Tensor x = Tensor::from<float>({0.3f, -1.2f, 2.0f, 0.7f, -0.5f}, Shape{5}),
+         preset = Tensor::from<float>({-kInf, -kInf}, Shape{2});
   x.set_requires_grad();
   preset.set_requires_grad();
   const Tensor out = segment_reduce(x, plan, Reduce::max, {.initial = preset, .include_initial = false});
@@ -272,13 +276,19 @@ TEST(SegmentReduce, Errors) {
   verify_errors({
       {[&] { segment_reduce(x, SegmentPlan()); }, "InvalidArgument: segment_reduce: the plan is undefined"},
       {[&] { segment_reduce(Tensor(), plan); }, "InvalidArgument: segment_reduce: x is undefined"},
-      {[&] { segment_reduce(ones(Shape{2, 4}), plan); },
+      {[&] {
+         segment_reduce(ones(Shape{2, 4}), plan);
+       },
        "InvalidArgument: segment_reduce: x has shape [2, 4] but the plan has 3 rows, so it needs [3, ...]"},
       {[&] { segment_reduce(ones(Shape{}), plan); },
        "InvalidArgument: segment_reduce: x has shape [] but the plan has 3 rows, so it needs [3, ...]"},
-      {[&] { segment_reduce(x, plan, Reduce::sum, {.initial = ones(Shape{2, 3})}); },
+      {[&] {
+         segment_reduce(x, plan, Reduce::sum, {.initial = ones(Shape{2, 3})});
+       },
        "InvalidArgument: segment_reduce: initial has shape [2, 3] but the output has [2, 4]"},
-      {[&] { segment_reduce(x, plan, Reduce::sum, {.initial = ones(Shape{2, 4}, DType::f64)}); },
+      {[&] {
+         segment_reduce(x, plan, Reduce::sum, {.initial = ones(Shape{2, 4}, DType::f64)});
+       },
        "InvalidArgument: segment_reduce: initial is f64 but the rows are f32"},
       {[&] { segment_reduce(x, plan, Reduce::sum, {.initial = {}, .winner = &winner}); },
        "InvalidArgument: segment_reduce: reduce sum has no winner, only max and min have"},
@@ -302,7 +312,10 @@ Case deviation_case(const EdgeList& g, int64_t width, int correction, bool root)
   for (const int64_t n : plan.counts().to_vector<int64_t>()) longest = std::max(longest, n);
   return {.name = (root ? "segment_std " : "segment_var ") + g.name + " " + std::to_string(width),
           .inputs = {apart(Shape{g.num_edges(), width}).saved()},
-          .call = [=](const Tensors& in) { return root ? segment_std(in[0], plan, correction) : segment_var(in[0], plan, correction); },
+          .call =
+              [=](const Tensors& in) {
+                return root ? segment_std(in[0], plan, correction) : segment_var(in[0], plan, correction);
+              },
           .reference =
               [=](const Arrays& in) {
                 const Array mean = scatter_reference(in[0], to_array(index), plan.num_segments(), Reduce::mean);

@@ -46,8 +46,7 @@ Case softmax_case(const EdgeList& g, int64_t width, double range) {
                 Array top, out(in[0].shape);
                 const Array sums = exponential_sums(in[0], ids, plan.num_segments(), top);
                 for (int64_t e = 0; e < out.dim(0); ++e)
-                  for (int64_t j = 0; j < width; ++j)
-                    out(e, j) = exp(in[0](e, j) - top(ids.id(e), j)) / sums(ids.id(e), j);
+                  for (int64_t j = 0; j < width; ++j) out(e, j) = exp(in[0](e, j) - top(ids.id(e), j)) / sums(ids.id(e), j);
                 return out;
               },
           .k = double(longest) / 16 + 4,
@@ -98,7 +97,8 @@ Case logsumexp_case(const EdgeList& g, int64_t width, bool with_initial) {
 
 TEST(SegmentLogsumexp, EqualsTheReference) {
   for (const EdgeList& g : graphs()) {
-    if (g.name == "empty_ends" || g.name == "rmat" || g.name == "no_edges" || g.name == "one_node" || g.name == "path") continue;
+    if (g.name == "empty_ends" || g.name == "rmat" || g.name == "no_edges" || g.name == "one_node" || g.name == "path")
+      continue;
     verify(logsumexp_case(g, 3, false));
   }
   for (const EdgeList& g : graphs()) verify(logsumexp_case(g, 2, true));
@@ -188,9 +188,13 @@ TEST(SegmentSoftmax, Errors) {
        "InvalidArgument: segment_logsumexp: x has shape [2] but the plan has 3 rows, so it needs [3, ...]"},
       {[&] { segment_logsumexp(ones(Shape{3}, DType::f16), plan); },
        "Unsupported: segment_logsumexp: dtype f16 is not supported, use f32 or f64"},
-      {[&] { segment_logsumexp(x, plan, ones(Shape{3, 4})); },
+      {[&] {
+         segment_logsumexp(x, plan, ones(Shape{3, 4}));
+       },
        "InvalidArgument: segment_logsumexp: initial has shape [3, 4] but the output has [2, 4]"},
-      {[&] { segment_logsumexp(x, plan, ones(Shape{2, 4}, DType::f64)); },
+      {[&] {
+         segment_logsumexp(x, plan, ones(Shape{2, 4}, DType::f64));
+       },
        "InvalidArgument: segment_logsumexp: initial is f64 but the rows are f32"},
   });
 }

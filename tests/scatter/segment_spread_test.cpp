@@ -28,7 +28,8 @@ TEST(SegmentSpread, LargeResults) {
       for (int64_t e = 0; e < rows; ++e)
         for (int64_t j = 0; j < width; ++j) {
           const int64_t s = segment[e] * width + j;
-          ASSERT_EQ(out.data<float>()[e * width + j], winner.data<int32_t>()[s] == place[size_t(e)] ? grad.data<float>()[s] : 0.0f)
+          ASSERT_EQ(out.data<float>()[e * width + j],
+                    winner.data<int32_t>()[s] == place[size_t(e)] ? grad.data<float>()[s] : 0.0f)
               << name(isa) << " " << e << " " << j;
         }
     }

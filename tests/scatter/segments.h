@@ -30,8 +30,8 @@ inline Real reduce_reference(const std::vector<Real>& values, Reduce reduce, Bef
 }
 
 /// Rows of x (E, F) reduced by index (E) into `size` rows; `initial` as x.
-inline Array scatter_reference(const Array& x, const Array& index, int64_t size, Reduce reduce, Before before = Before::nothing,
-                               const Array& initial = {}) {
+inline Array scatter_reference(const Array& x, const Array& index, int64_t size, Reduce reduce,
+                               Before before = Before::nothing, const Array& initial = {}) {
   int64_t width = 1;
   for (int i = 1; i < x.shape.ndim(); ++i) width *= x.dim(i);
   Array out(x.shape.with(0, size));
