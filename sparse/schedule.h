@@ -26,4 +26,21 @@ struct Hub {
   int64_t slot_begin, slot_end;
 };
 
+/// Where rows that are gathered some edges later are prefetched to: nowhere when their array is in the second-level cache
+/// anyway, to the first level from the third, and only to the second from memory, since that one can wait for several times
+/// as many lines at once. Measured on Zen 4, 60 MB of rows, against no prefetch: 1.1 times as fast into the first level at
+/// the best distance, 1.7 into the second.
+enum class Fetch : uint8_t { none, near, far };
+inline constexpr int64_t kNearBytes = int64_t{1} << 20;
+inline constexpr int64_t kFarBytes = int64_t{16} << 20;
+
+[[gnu::always_inline]] inline Fetch fetch_of(int64_t array_bytes) {
+  return array_bytes <= kNearBytes ? Fetch::none : array_bytes <= kFarBytes ? Fetch::near : Fetch::far;
+}
+
+/// Edges between a prefetch and its use, for rows of so many cache lines: about 256 lines on their way from memory.
+[[gnu::always_inline]] constexpr int64_t fetch_distance(Fetch fetch, int64_t lines) {
+  return fetch != Fetch::far ? 16 : lines <= 4 ? 64 : lines >= 32 ? 8 : 256 / lines;
+}
+
 }  // namespace tessera

@@ -13,8 +13,6 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kAhead = 16;                       // edges between a prefetch and its use
-constexpr int64_t kCachedBytes = 1 << 20;            // a `b` up to this size is not prefetched
 constexpr int64_t kForkElements = int64_t{1} << 19;  // edges x width below which a second thread costs more than it brings
 
 /// Integers of the width of T, for masks.
@@ -100,9 +98,10 @@ TESSERA_INLINE void dot_four(const T* a, const T* const* b, int64_t width, T* su
   }
 }
 
-template <class T, int L>
-void dot_chunk(const SddmmKernel::Args& k, const Chunk& chunk, bool prefetched) {
-  const int64_t width = k.width, bytes = width * int64_t(sizeof(T));
+template <class T, int L, Fetch kFetch>
+void dot_chunk(const SddmmKernel::Args& k, const Chunk& chunk) {
+  constexpr int kLevel = kFetch == Fetch::near ? 3 : 2;  // prefetcht0, prefetcht1
+  const int64_t width = k.width, bytes = width * int64_t(sizeof(T)), ahead = fetch_distance(kFetch, (bytes + 63) / 64);
   const T* b = static_cast<const T*>(k.b);
   const T* src_scale = static_cast<const T*>(k.src_scale);
   const T* dst_scale = static_cast<const T*>(k.dst_scale);
@@ -119,11 +118,12 @@ void dot_chunk(const SddmmKernel::Args& k, const Chunk& chunk, bool prefetched) 
       const T* rows[4];
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) rows[i] = b + k.col[e + (i < n ? i : n - 1)] * width;
-      if (prefetched && e + kAhead + 4 <= k.num_edges) {
-        for (int i = 0; i < 4; ++i) {
-          const char* row = reinterpret_cast<const char*>(b + k.col[e + kAhead + i] * width);
-          for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
-        }
+      if constexpr (kFetch != Fetch::none) {
+        if (e + ahead + 4 <= k.num_edges)
+          for (int i = 0; i < 4; ++i) {
+            const char* row = reinterpret_cast<const char*>(b + k.col[e + ahead + i] * width);
+            for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at, 0, kLevel);
+          }
       }
       T sums[4];
       dot_four<T, L>(a, rows, width, sums);
@@ -139,10 +139,13 @@ template <class T, int L>
 void dot_edges(const SddmmKernel::Args& k) {
   if constexpr (L > 1)
     if (k.width < L) return dot_edges<T, L / 2>(k);
-  const bool prefetched = k.b_rows * k.width * int64_t(sizeof(T)) > kCachedBytes;
+  const Fetch fetch = fetch_of(k.b_rows * k.width * int64_t(sizeof(T)));
+  const auto chunk = fetch == Fetch::none   ? dot_chunk<T, L, Fetch::none>
+                     : fetch == Fetch::near ? dot_chunk<T, L, Fetch::near>
+                                            : dot_chunk<T, L, Fetch::far>;
   const int64_t grain = kForkElements / (kChunkCost * (k.width + kRowCost)) + 1;
   parallel_for(k.num_chunks, grain, [&](int64_t first, int64_t last) {
-    for (int64_t c = first; c < last; ++c) dot_chunk<T, L>(k, k.chunks[c], prefetched);
+    for (int64_t c = first; c < last; ++c) chunk(k, k.chunks[c]);
   });
 }
 

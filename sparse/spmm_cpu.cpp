@@ -2,11 +2,9 @@
 //
 // The time is the time of fetching x's rows, so everything serves that: a tile of the result row (up to 8 vectors with 16
 // registers, 16 with 32) stays in registers while the row's edges are walked, and is written once; columns are int32; an
-// unweighted graph reads no factors. Rows some edges ahead are prefetched: into the first-level cache from the third, but
-// only into the second from memory, since that one can wait for several times as many lines at once (Zen 4, 60 MB of x,
-// against no prefetch: 1.1 times as fast with prefetcht0 at its best distance, 1.7 with prefetcht1). A large result
-// bypasses the caches. Edge factors (a weight by edge id, a source scale) are gathered for a chunk at a time into a small
-// buffer, where their cache misses overlap, so the inner loop has two forms only.
+// unweighted graph reads no factors; rows some edges ahead are prefetched (sparse/schedule.h); a large result bypasses the
+// caches. Edge weights are gathered by edge id, for a chunk at a time, into a small buffer where their cache
+// misses overlap, so the inner loop has three forms only: no factor, one per edge, one per source.
 // Widths that are no multiple of the vector overlap the last two vectors of a row instead of masking: both compute the same
 // columns from the same numbers. Narrow rows use narrower vectors, and several accumulators, since a row's sum would
 // otherwise wait on the latency of one addition per edge.
@@ -24,10 +22,9 @@ namespace tessera {
 namespace {
 
 constexpr int kMaxVectors = simd::kRegisters / 2;  // of a tile
-/// Where rows ahead are fetched to, by the size of x.
-enum Fetch { kFetchNone, kFetchNear, kFetchFar };
-constexpr int64_t kNearBytes = int64_t{1} << 20;     // an x up to this size is in the second-level cache: no prefetch
-constexpr int64_t kFarBytes = int64_t{16} << 20;     // beyond this one it is in memory
+/// What multiplies an edge's row.
+enum Factor { kOne, kPerEdge, kPerSource };
+
 constexpr int64_t kStreamBytes = int64_t{16} << 20;  // a result beyond this size bypasses the caches
 constexpr int64_t kForkElements = int64_t{1} << 19;  // edges x width below which a second thread costs more than it brings
 
@@ -71,30 +68,29 @@ TESSERA_INLINE void put(T* p, Lanes<T, L> v) {
 }
 
 /// Adds one edge's row to the tile. Vector v begins at column v * L, the last at `last`.
-template <class T, int L, int V, bool kWeighted>
+template <class T, int L, int V, Factor kFactor>
 TESSERA_INLINE void add_edge(Lanes<T, L>* sum, const T* row, int64_t last, T factor) {
 #pragma GCC unroll 32
   for (int v = 0; v < V; ++v) {
     const Lanes<T, L> value = get<L>(row + (v == V - 1 ? last : v * L));
-    if constexpr (kWeighted)
-      sum[v] += value * factor;
-    else
+    if constexpr (kFactor == kOne)
       sum[v] += value;
+    else
+      sum[v] += value * factor;
   }
+}
+
+template <Factor kFactor, class T>
+TESSERA_INLINE T factor_of(const T* factors, const int32_t* col, int64_t k) {
+  return kFactor == kOne ? T(1) : factors[kFactor == kPerEdge ? k : col[k]];
 }
 
 template <class T, int L, int V>
 constexpr int kLines = (V * L * int(sizeof(T)) + 63) / 64;  // of a row's tile
 
-/// Edges between a prefetch and its use: about 256 lines on their way from memory.
-template <class T, int L, int V, Fetch kFetch>
-constexpr int64_t kAhead = kFetch == kFetchNear   ? 16
-                           : kLines<T, L, V> <= 4 ? 64
-                                                  : 256 / kLines<T, L, V>;
-
 template <class T, int L, int V, Fetch kFetch>
 TESSERA_INLINE void prefetch(const T* row, int64_t last) {
-  constexpr int kLevel = kFetch == kFetchNear ? 3 : 2;  // prefetcht0, prefetcht1
+  constexpr int kLevel = kFetch == Fetch::near ? 3 : 2;  // prefetcht0, prefetcht1
 #pragma GCC unroll 32
   for (int i = 0; i < kLines<T, L, V>; ++i) __builtin_prefetch(reinterpret_cast<const char*>(row) + 64 * i, 0, kLevel);
   if (last % (64 / int(sizeof(T))) != 0) __builtin_prefetch(row + last + L - 1, 0, kLevel);
@@ -125,7 +121,7 @@ TESSERA_INLINE void stream_end() {
 }
 
 /// out[tile] = scale * sum over n edges. `ahead` are the columns to prefetch.
-template <class T, int L, int V, bool kWeighted, Fetch kFetch>
+template <class T, int L, int V, Factor kFactor, Fetch kFetch>
 TESSERA_INLINE void sum_row(const T* x, int64_t width, int64_t last, const int32_t* col, const int32_t* ahead,
                             const T* factors, int64_t n, T scale, T* out, bool streamed) {
   constexpr int U = V == 1 ? 4 : V <= 3 ? 2 : 1;  // accumulators per vector
@@ -138,14 +134,14 @@ TESSERA_INLINE void sum_row(const T* x, int64_t width, int64_t last, const int32
   for (; k + U <= n; k += U)
 #pragma GCC unroll 4
     for (int u = 0; u < U; ++u) {
-      if constexpr (kFetch != kFetchNone) prefetch<T, L, V, kFetch>(x + ahead[k + u] * width, last);
-      add_edge<T, L, V, kWeighted>(sum[u], x + col[k + u] * width, last, kWeighted ? factors[k + u] : T(1));
+      if constexpr (kFetch != Fetch::none) prefetch<T, L, V, kFetch>(x + ahead[k + u] * width, last);
+      add_edge<T, L, V, kFactor>(sum[u], x + col[k + u] * width, last, factor_of<kFactor>(factors, col, k + u));
     }
 #pragma GCC unroll 4
   for (int u = 0; u < U - 1; ++u)
     if (k + u < n) {
-      if constexpr (kFetch != kFetchNone) prefetch<T, L, V, kFetch>(x + ahead[k + u] * width, last);
-      add_edge<T, L, V, kWeighted>(sum[u], x + col[k + u] * width, last, kWeighted ? factors[k + u] : T(1));
+      if constexpr (kFetch != Fetch::none) prefetch<T, L, V, kFetch>(x + ahead[k + u] * width, last);
+      add_edge<T, L, V, kFactor>(sum[u], x + col[k + u] * width, last, factor_of<kFactor>(factors, col, k + u));
     }
 #pragma GCC unroll 32
   for (int v = 0; v < V; ++v) {
@@ -171,9 +167,9 @@ TESSERA_INLINE T row_scale(const View<T>& a, int64_t row) {
 }
 
 /// Columns [offset, offset + last + L) of the chunk's rows.
-template <class T, int L, int V, bool kWeighted, Fetch kFetch>
+template <class T, int L, int V, Factor kFactor, Fetch kFetch>
 void sum_chunk(const View<T>& a, const Chunk& chunk, const T* factors, int64_t offset, int64_t last) {
-  constexpr int64_t kDistance = kAhead<T, L, V, kFetch>;
+  constexpr int64_t kDistance = fetch_distance(kFetch, kLines<T, L, V>);
   const int64_t width = a.k.width;
   const bool piece = chunk.slot >= 0;
   for (int64_t d = chunk.row_begin; d < chunk.row_end; ++d) {
@@ -182,8 +178,9 @@ void sum_chunk(const View<T>& a, const Chunk& chunk, const T* factors, int64_t o
     // The last rows of the graph prefetch what they are about to read.
     const int32_t* ahead = end + kDistance <= a.k.num_edges ? col + kDistance : col;
     T* out = piece ? a.partials + chunk.slot * width : a.out + d * width;
-    sum_row<T, L, V, kWeighted, kFetch>(a.x + offset, width, last, col, ahead, factors + (begin - chunk.edge_begin),
-                                        end - begin, piece ? T(1) : row_scale(a, d), out + offset, a.streamed && !piece);
+    sum_row<T, L, V, kFactor, kFetch>(a.x + offset, width, last, col, ahead,
+                                      kFactor == kPerEdge ? factors + (begin - chunk.edge_begin) : factors, end - begin,
+                                      piece ? T(1) : row_scale(a, d), out + offset, a.streamed && !piece);
   }
 }
 
@@ -191,26 +188,31 @@ template <class T>
 using ChunkFunction = void (*)(const View<T>&, const Chunk&, const T*, int64_t, int64_t);
 
 /// The function for tiles of `vectors` vectors, 1 to V.
-template <class T, int L, int V, bool kWeighted, Fetch kFetch>
+template <class T, int L, int V, Factor kFactor, Fetch kFetch>
 ChunkFunction<T> tile_function(int64_t vectors) {
   if constexpr (V > 1)
-    if (vectors < V) return tile_function<T, L, V - 1, kWeighted, kFetch>(vectors);
-  return sum_chunk<T, L, V, kWeighted, kFetch>;
+    if (vectors < V) return tile_function<T, L, V - 1, kFactor, kFetch>(vectors);
+  return sum_chunk<T, L, V, kFactor, kFetch>;
 }
 
-template <class T, int L, int V, bool kWeighted>
+template <class T, int L, int V, Factor kFactor>
 ChunkFunction<T> tile_function(int64_t vectors, Fetch fetch) {
   switch (fetch) {
-    case kFetchNone: return tile_function<T, L, V, kWeighted, kFetchNone>(vectors);
-    case kFetchNear: return tile_function<T, L, V, kWeighted, kFetchNear>(vectors);
-    case kFetchFar: break;
+    case Fetch::none: return tile_function<T, L, V, kFactor, Fetch::none>(vectors);
+    case Fetch::near: return tile_function<T, L, V, kFactor, Fetch::near>(vectors);
+    case Fetch::far: break;
   }
-  return tile_function<T, L, V, kWeighted, kFetchFar>(vectors);
+  return tile_function<T, L, V, kFactor, Fetch::far>(vectors);
 }
 
 template <class T, int L, int V>
-ChunkFunction<T> tile_function(int64_t vectors, bool weighted, Fetch fetch) {
-  return weighted ? tile_function<T, L, V, true>(vectors, fetch) : tile_function<T, L, V, false>(vectors, fetch);
+ChunkFunction<T> tile_function(int64_t vectors, Factor factor, Fetch fetch) {
+  switch (factor) {
+    case kOne: return tile_function<T, L, V, kOne>(vectors, fetch);
+    case kPerEdge: return tile_function<T, L, V, kPerEdge>(vectors, fetch);
+    case kPerSource: break;
+  }
+  return tile_function<T, L, V, kPerSource>(vectors, fetch);
 }
 
 /// How a row's columns are cut into tiles: `vectors` vectors of `lanes` columns shared out over `tiles` tiles.
@@ -221,35 +223,27 @@ struct Tiling {
 };
 
 template <class T, int L>
-Tiling<T> tiling(int64_t width, bool weighted, Fetch fetch) {
+Tiling<T> tiling(int64_t width, Factor factor, Fetch fetch) {
   if constexpr (L > 1)
-    if (width < L) return tiling<T, L / 2>(width, weighted, fetch);
+    if (width < L) return tiling<T, L / 2>(width, factor, fetch);
   constexpr int kMost = L == simd::kLanes<T> ? kMaxVectors : L > 1 ? 2 : 1;
   const int64_t vectors = (width + L - 1) / L, tiles = (vectors + kMost - 1) / kMost, least = vectors / tiles;
-  return {L, vectors, tiles, tile_function<T, L, kMost>(least, weighted, fetch),
-          tile_function<T, L, kMost>(least + 1 < kMost ? least + 1 : kMost, weighted, fetch)};
+  return {L, vectors, tiles, tile_function<T, L, kMost>(least, factor, fetch),
+          tile_function<T, L, kMost>(least + 1 < kMost ? least + 1 : kMost, factor, fetch)};
 }
 
-/// The factors of a chunk's edges: where they are already, or gathered into `buffer`.
+/// The factors of a weighted chunk's edges: where they are already, or gathered into `buffer`.
 template <class T>
 const T* edge_factors(const View<T>& a, const Chunk& chunk, T* buffer) {
   const int64_t begin = chunk.edge_begin, n = chunk.edge_end - begin;
-  const int32_t* col = a.k.col + begin;
-  const T* weight = a.weight;
-  const T* src_scale = a.src_scale;
-  if (weight == nullptr) {
-    for (int64_t i = 0; i < n; ++i) buffer[i] = src_scale[col[i]];
-    return buffer;
-  }
-  if (const int64_t* edge_id = a.k.edge_id; edge_id != nullptr) {
-    edge_id += begin;
-    for (int64_t i = 0; i < n; ++i) buffer[i] = weight[edge_id[i]];
+  const T* weight = a.weight + begin;
+  if (a.k.edge_id != nullptr) {
+    const int64_t* edge_id = a.k.edge_id + begin;
+    for (int64_t i = 0; i < n; ++i) buffer[i] = a.weight[edge_id[i]];
     weight = buffer;
-  } else {
-    weight += begin;
   }
-  if (src_scale == nullptr) return weight;
-  for (int64_t i = 0; i < n; ++i) buffer[i] = weight[i] * src_scale[col[i]];
+  if (a.src_scale == nullptr) return weight;
+  for (int64_t i = 0; i < n; ++i) buffer[i] = weight[i] * a.src_scale[a.k.col[begin + i]];
   return buffer;
 }
 
@@ -266,16 +260,16 @@ void spmm(const SpmmKernel::Args& k) {
       .out = static_cast<T*>(k.out),
       .partials = static_cast<T*>(k.partials),
       .streamed = k.rows * row_bytes > kStreamBytes && row_bytes % 64 == 0 && reinterpret_cast<uintptr_t>(k.out) % 64 == 0};
-  const bool weighted = k.weight != nullptr || k.src_scale != nullptr;
-  const Fetch fetch = x_bytes <= kNearBytes ? kFetchNone : x_bytes <= kFarBytes ? kFetchNear : kFetchFar;
-  const Tiling<T> t = tiling<T, simd::kLanes<T>>(k.width, weighted, fetch);
+  const Factor factor = k.weight != nullptr ? kPerEdge : k.src_scale != nullptr ? kPerSource : kOne;
+  const Fetch fetch = fetch_of(x_bytes);
+  const Tiling<T> t = tiling<T, simd::kLanes<T>>(k.width, factor, fetch);
   const int64_t larger = t.vectors % t.tiles;
   const int64_t grain = kForkElements / (kChunkCost * (k.width + kRowCost)) + 1;
   parallel_for(k.num_chunks, grain, [&](int64_t first, int64_t last) {
     T buffer[kHubEdges];
     for (int64_t c = first; c < last; ++c) {
       const Chunk& chunk = k.chunks[c];
-      const T* factors = weighted ? edge_factors(a, chunk, buffer) : buffer;
+      const T* factors = factor == kPerEdge ? edge_factors(a, chunk, buffer) : a.src_scale;
       int64_t vector = 0;
       for (int64_t i = 0; i < t.tiles; ++i) {
         const int64_t vectors = t.vectors / t.tiles + (i < larger ? 1 : 0), offset = vector * t.lanes;

@@ -42,13 +42,12 @@ void Progress::update(double share, const std::string& counts, const std::string
     std::fprintf(stderr, "%s %s%s, %s\n", title_.c_str(), counts.c_str(), left.c_str(), note.c_str());
     return;
   }
-  constexpr int kWidth = 24;
-  const int filled = std::clamp(int(share * kWidth), 0, kWidth);
-  std::string line = title_ + " [" + std::string(size_t(filled), '#') + std::string(size_t(kWidth - filled), '.') + "] " +
-                     counts + left + "  " + note;
   winsize window{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 && line.size() >= window.ws_col)
-    line.resize(size_t(window.ws_col) - 1);  // a line that wraps cannot be redrawn
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col < 2) window.ws_col = 80;
+  const int width = window.ws_col < 80 ? 8 : 24, filled = std::clamp(int(share * width), 0, width);
+  std::string line = title_ + " [" + std::string(size_t(filled), '#') + std::string(size_t(width - filled), '.') + "] " +
+                     counts + left + "  " + note;
+  if (line.size() >= window.ws_col) line.resize(size_t(window.ws_col) - 1);  // a line that wraps cannot be redrawn
   std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);
   drawn_ = true;

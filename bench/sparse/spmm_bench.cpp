@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <limits>
+#include <vector>
 
 #include "tessera/bench/sparse/spmm_loops.h"
 #include "tessera/bench/support/bench.h"
+#include "tessera/bench/support/graphs.h"
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/core/parallel.h"
-#include "tessera/datasets/synthetic.h"
 #include "tessera/sparse/spmm.h"
 
 namespace tessera::bench {
@@ -38,15 +40,7 @@ void verify(const Graph& graph, const Tensor& x, const Tensor& out) {
 
 int run_bench(int argc, char** argv) {
   Options options(argc, argv, "spmm_bench: sparse times dense on a seeded power-law graph, against plain loops");
-  SyntheticOptions wanted;
-  wanted.nodes = options.integer("nodes", 233000, "nodes");
-  wanted.edges = options.integer("edges", 20000000, "directed edges");
-  wanted.exponent = options.real("exponent", 2.1, "of the power law of degrees");
-  wanted.communities = options.integer("communities", 50, "planted communities");
-  wanted.inside = options.real("inside", 0.8, "share of edges within a community");
-  wanted.shuffle = options.integer("shuffle", 1, "1: node ids at random, 0: in community order") != 0;
-  wanted.kind = options.text("kind", "planted", "planted or rmat") == "rmat" ? SyntheticOptions::Kind::rmat
-                                                                             : SyntheticOptions::Kind::planted;
+  const SyntheticOptions wanted = synthetic_options(options);
   const std::vector<int64_t> widths = options.integers("width", "64,128,256", "columns of x, a list");
   const int rounds = int(options.integer("rounds", 9, "interleaved rounds"));
   set_threads(int(options.integer("threads", threads(), "threads")));

@@ -102,21 +102,37 @@ void torch_shaped_spmm(const int64_t* rowptr, const int64_t* col, const float* v
   });
 }
 
-void plain_dots(const float* a_dst, const float* b_src, const int32_t* src, const int32_t* dst, int64_t edges, int64_t width,
-                float* out) {
-  parallel_for(edges, 1 << 12, [=](int64_t begin, int64_t end) {
+void torch_shaped_sddmm(const int64_t* row, const int64_t* col, const float* a, const float* b, int64_t count, int64_t width,
+                        float* out) {
+  parallel_for(count, 1 << 12, [=](int64_t begin, int64_t end) {
     for (int64_t e = begin; e < end; ++e) {
-      const float *a = a_dst + dst[e] * width, *b = b_src + src[e] * width;
-      float lanes[kLanes] = {};
-      int64_t f = 0;
-      for (; f + kLanes <= width; f += kLanes)
-        for (int l = 0; l < kLanes; ++l) lanes[l] += a[f + l] * b[f + l];
-      float sum = 0;
-      for (; f < width; ++f) sum += a[f] * b[f];
-      for (const float lane : lanes) sum += lane;
-      out[e] = sum;
+      const float* x = a + row[e] * width;
+      const float* y = b + col[e] * width;
+      Vec sum[2] = {};
+      int64_t j = 0;
+      for (; j + 2 * kLanes <= width; j += 2 * kLanes)
+        for (int v = 0; v < 2; ++v)
+          sum[v] += *reinterpret_cast<const Vec*>(x + j + v * kLanes) * *reinterpret_cast<const Vec*>(y + j + v * kLanes);
+      sum[0] += sum[1];
+      float total = 0;
+      for (int l = 0; l < kLanes; ++l) total += sum[0][l];
+      for (; j < width; ++j) total += x[j] * y[j];
+      out[e] = total;
     }
   });
+}
+
+void plain_rows(const int32_t* src, const int32_t* dst, int64_t count, int64_t rows, int64_t* rowptr, int32_t* col,
+                int64_t* edge_id) {
+  std::fill_n(rowptr, rows + 1, int64_t{0});
+  for (int64_t e = 0; e < count; ++e) ++rowptr[dst[e] + 1];
+  for (int64_t d = 0; d < rows; ++d) rowptr[d + 1] += rowptr[d];
+  std::vector<int64_t> next(rowptr, rowptr + rows);
+  for (int64_t e = 0; e < count; ++e) {
+    const int64_t place = next[size_t(dst[e])]++;
+    col[place] = src[e];
+    edge_id[place] = e;
+  }
 }
 
 }  // namespace tessera::bench

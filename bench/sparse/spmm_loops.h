@@ -20,8 +20,13 @@ void gather_rows(const float* x, int64_t width, const int32_t* col, int64_t coun
 void torch_shaped_spmm(const int64_t* rowptr, const int64_t* col, const float* values, const float* x, int64_t rows,
                        int64_t width, float* out);
 
-/// One dot product per edge in the caller's order of edges.
-void plain_dots(const float* a_dst, const float* b_src, const int32_t* src, const int32_t* dst, int64_t edges, int64_t width,
-                float* out);
+/// The shape of PyTorch's sampled_addmm on CPU: edges shared out evenly, the row of each from an int64 list, one dot
+/// product per edge, nothing kept from edge to edge. out is by position.
+void torch_shaped_sddmm(const int64_t* row, const int64_t* col, const float* a, const float* b, int64_t count, int64_t width,
+                        float* out);
+
+/// An edge list to compressed rows by one counting sort on one thread.
+void plain_rows(const int32_t* src, const int32_t* dst, int64_t count, int64_t rows, int64_t* rowptr, int32_t* col,
+                int64_t* edge_id);
 
 }  // namespace tessera::bench

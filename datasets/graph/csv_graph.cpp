@@ -63,10 +63,16 @@ class NodeTable {
                                                  [](std::string_view field) { return to_real(field).has_value(); });
   }
 
+  // An earlier usual name goes before a later one: beside "label", "y" is a feature.
   int64_t column(const CsvRow& row, const std::string& wanted, std::initializer_list<const char*> usual) const {
+    if (wanted.empty()) {
+      for (const char* name : usual)
+        for (size_t c = 0; c < row.fields.size(); ++c)
+          if (lower(row.fields[c]) == name) return int64_t(c);
+      return -1;
+    }
     for (size_t c = 0; c < row.fields.size(); ++c)
-      if (wanted.empty() ? one_of(row.fields[c], usual) : row.fields[c] == wanted) return int64_t(c);
-    if (wanted.empty()) return -1;
+      if (row.fields[c] == wanted) return int64_t(c);
     std::string list;
     for (const std::string_view field : row.fields) list.append(list.empty() ? "" : ", ").append(printable(field));
     fail<IoError>("{}: has no column '{}', only {}", path_, wanted, list);

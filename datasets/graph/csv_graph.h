@@ -14,7 +14,8 @@ struct CsvGraphOptions {
   CsvHeader edge_header = CsvHeader::detect;
   CsvHeader node_header = CsvHeader::detect;
   std::string id_column = {};  ///< name in the node table's header; empty: "id", "node", "node_id" or "name", else the first
-  std::string label_column = {};  ///< empty: "label", "class", "y" or "target"; without a header the last column
+  std::string label_column = {};  ///< empty: the first there is of "label", "class", "y",
+                                  ///< "target"; without a header the last column
   std::string split_column = {};  ///< empty: "split"; none without a header
 };
 

@@ -33,7 +33,7 @@ TEST(tutorial, own_graph) {
   const Ended ended =
       run_program({"/bin/sh", "-c", "set -eu; PATH=\"" + programs() + ":$PATH\"; cd '" + folder.path() + "'\n" + script});
   ASSERT_EQ(ended.code, 0) << ended.errors;
-  EXPECT_NE(ended.output.find("edges.csv: 300 nodes, "), std::string::npos) << ended.output;
+  EXPECT_NE(ended.output.find("edges: 300 nodes, "), std::string::npos) << ended.output;
   EXPECT_NE(ended.output.find("162/54/54 train/valid/test"), std::string::npos) << ended.output;
 
   EXPECT_NE(read_file(folder / "clubs.html").find("theatre"), std::string::npos);

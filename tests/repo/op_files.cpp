@@ -21,11 +21,14 @@ TEST(OpFiles, EveryKernelHasItsSet) {
     need(file, op + ".cpp");
     need(file, op + "_kernels.h");
     need(file, "tests/" + op + "_test.cpp");
-    if (file.top() != "core" || !exists("bench/core/ops_bench.cpp")) need(file, "bench/" + op + "_bench.cpp");
+    const bool shared = (file.top() == "core" && exists("bench/core/ops_bench.cpp")) ||
+                        (file.top() == "scatter" && exists("bench/scatter/scatter_bench.cpp"));
+    if (!shared) need(file, "bench/" + op + "_bench.cpp");
   }
   EXPECT_TRUE(missing.empty()) << missing
                                << "The rule: R/X_cpu.cpp goes with R/X.h, R/X.cpp, R/X_kernels.h, tests/R/X_test.cpp and "
-                                  "bench/R/X_bench.cpp, where the ops of core may share bench/core/ops_bench.cpp.";
+                                  "bench/R/X_bench.cpp, where the ops of core may share bench/core/ops_bench.cpp and those of "
+                                  "scatter bench/scatter/scatter_bench.cpp.";
   EXPECT_GT(kernels, 0) << "no *_cpu.cpp was found: the check looks in the wrong place";
 }
 

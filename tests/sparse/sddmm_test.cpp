@@ -93,6 +93,8 @@ TEST(SddmmDot, EqualsTheReference) {
       expect_right<double>(random, width);
     }
     for (int64_t width : {100, 129, 602}) expect_right<float>(random, width);
+    expect_right<float>(test::random_list("prefetched near", 4000, 100, 3000, 8), 100);
+    expect_right<float>(test::random_list("prefetched far", 40000, 100, 3000, 9), 130);
   }
 }
 

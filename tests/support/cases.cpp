@@ -18,6 +18,11 @@
 #include "tessera/tests/support/proof.h"
 #include "tessera/tests/support/tolerance.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+/// Tests ask for more memory than there is: that is a bad_alloc, not the end of the program.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+#endif
+
 namespace tessera::test {
 namespace {
 
@@ -169,6 +174,7 @@ class Checker {
     std::map<Isa, Result> first;
     for (const int n : {1, 2, 3}) {
       set_threads(n);
+      where_ = to_text(dtype);
       prove_threads(n);
       for (const Isa isa : isas()) {
         set_isa(isa);
