@@ -1,9 +1,31 @@
 #include "tessera/core/module.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <set>
 
 namespace tessera {
+
+std::string parameter_table(const std::vector<std::pair<std::string, Tensor>>& named) {
+  using Row = std::array<std::string, 4>;
+  std::vector<Row> rows = {{"parameter", "dtype", "shape", "count"}};
+  int64_t total = 0;
+  for (const auto& [name, tensor] : named) {
+    rows.push_back({name, to_text(tensor.dtype()), to_text(tensor.shape()), std::to_string(tensor.numel())});
+    total += tensor.numel();
+  }
+  rows.push_back({"total", "", "", std::to_string(total)});
+  std::array<size_t, 4> widths{};
+  for (const Row& row : rows)
+    for (size_t c = 0; c < 4; ++c) widths[c] = std::max(widths[c], row[c].size());
+  std::string out;
+  for (const Row& row : rows) {
+    for (size_t c = 0; c < 3; ++c) out += row[c] + std::string(widths[c] - row[c].size() + 2, ' ');
+    out += std::string(widths[3] - row[3].size(), ' ') + row[3] + "\n";  // counts stand right
+  }
+  return out;
+}
 
 void check_state(const StateDict& source, const NamedTensors& target, const char* who) {
   std::string problems;

@@ -98,6 +98,17 @@ int64_t count_parameters(const Module& module) {
   return count;
 }
 
+/// The text of `describe`.
+std::string parameter_table(const std::vector<std::pair<std::string, Tensor>>& named);
+
+/// A table for people: each parameter's name, dtype, shape and count of elements, and their total.
+template <class Module>
+std::string describe(const Module& module) {
+  std::vector<std::pair<std::string, Tensor>> named;
+  for_each_parameter(module, [&](const std::string& name, const Tensor& tensor) { named.emplace_back(name, tensor); });
+  return parameter_table(named);
+}
+
 /// Training mode on or off for the module and everything in it.
 template <class Module>
 void train(Module& module, bool training = true) {

@@ -30,6 +30,7 @@ void check_range(const char* op, const I* ids, int64_t count, int64_t bound) {
 /// that one thread adds each row up.
 template <class T, class I>
 void add_rows(const I* ids, int64_t count, const T* grad, T* into, int64_t rows, int64_t width) {
+  if (width == 0) return;
   Scratch<int64_t> start(rows + 1), place(count);
   std::memset(start.data(), 0, size_t(rows + 1) * sizeof(int64_t));
   for (int64_t i = 0; i < count; ++i) ++start[int64_t(ids[i]) + 1];

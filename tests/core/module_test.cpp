@@ -109,5 +109,16 @@ TEST(Module, LoadListsEverythingThatDoesNotFitAndChangesNothing) {
   EXPECT_EQ(tree.layers[0].weight.data<float>()[0], 2);
 }
 
+TEST(Module, Describe) {
+  EXPECT_EQ(parameter_table({{"lin.weight", Tensor::empty({16, 1433})}, {"lin.bias", Tensor::empty({16}, DType::f64)}}),
+            "parameter   dtype  shape       count\n"
+            "lin.weight  f32    [16, 1433]  22928\n"
+            "lin.bias    f64    [16]           16\n"
+            "total                          22944\n");
+  const std::string text = describe(Tree());
+  EXPECT_NE(text.find("layers.1.weight"), std::string::npos);
+  EXPECT_NE(text.find(std::to_string(count_parameters(Tree())) + "\n"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tessera::test
