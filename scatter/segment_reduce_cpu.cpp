@@ -20,6 +20,10 @@
 namespace tessera {
 namespace {
 
+/// How rows follow each other: by the plan's order, in sequence, or whichever it is. The last, a branch a row, is for the less
+/// usual types and operations, which would otherwise take most of this file's compile time.
+enum class Walk : uint8_t { order, sequence, either };
+
 constexpr int kMaxVectors = 8;                       // of a tile
 constexpr int64_t kAhead = 48;                       // rows between a prefetch and its use
 constexpr int64_t kForkElements = int64_t{1} << 18;  // rows x width below which a second thread costs more than it brings
@@ -133,7 +137,7 @@ TESSERA_INLINE void finish_empty(const Args& k, const T* initial, T* out, int32_
 
 /// Reduces n > 0 rows to value[] and place[] (from `place0` on). `order` and `ahead` as in the plan; without an order the
 /// rows follow each other from x.
-template <SegmentOp kOp, bool kOrdered, class T, int L, int V>
+template <SegmentOp kOp, Walk kWalk, class T, int L, int V>
 TESSERA_INLINE void reduce_rows(const T* x, int64_t width, int64_t last, const int64_t* order, const int64_t* ahead,
                                 int64_t n, simd::Compute<T> sign, const Lanes<simd::Compute<T>, L>* center, int64_t place0,
                                 Lanes<simd::Compute<T>, L>* value, Lanes<Place<simd::Compute<T>>, L>* place) {
@@ -142,7 +146,11 @@ TESSERA_INLINE void reduce_rows(const T* x, int64_t width, int64_t last, const i
   using Values = typename M::Values;
   constexpr int U = kOp == SegmentOp::best ? 1 : V == 1 ? 4 : V == 2 ? 2 : 1;  // accumulators per vector
   const auto row_of = [&](int64_t k) __attribute__((always_inline)) {
-    if constexpr (kOrdered) {
+    if constexpr (kWalk == Walk::either) {
+      const int64_t at = order != nullptr ? order[k] : k;
+      if (order != nullptr) M::prefetch(x + ahead[k] * width, last);
+      return x + at * width;
+    } else if constexpr (kWalk == Walk::order) {
       M::prefetch(x + ahead[k] * width, last);
       return x + order[k] * width;
     } else {
@@ -207,7 +215,7 @@ TESSERA_INLINE void reduce_rows(const T* x, int64_t width, int64_t last, const i
 }
 
 /// Columns [offset, offset + last + L) of the chunk's segments.
-template <SegmentOp kOp, bool kOrdered, class T, int L, int V>
+template <SegmentOp kOp, Walk kWalk, class T, int L, int V>
 void reduce_chunk(const View<T>& a, const SegmentChunk& chunk, int64_t offset, int64_t last) {
   using A = simd::Compute<T>;
   using M = Tile<T, L, V>;
@@ -220,11 +228,12 @@ void reduce_chunk(const View<T>& a, const SegmentChunk& chunk, int64_t offset, i
     if constexpr (kOp == SegmentOp::square)
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) center[v] = get<L>(a.center + segment * width + offset + M::at(v, last));
-    const int64_t* order = kOrdered ? plan.order + begin : nullptr;
+    const bool ordered = kWalk == Walk::order || (kWalk == Walk::either && plan.order != nullptr);
+    const int64_t* order = ordered ? plan.order + begin : nullptr;
     // The last rows prefetch what they are about to read.
-    const int64_t* ahead = kOrdered && end + kAhead <= plan.num_rows ? order + kAhead : order;
-    const T* x = a.x + offset + (kOrdered ? 0 : begin * width);
-    reduce_rows<kOp, kOrdered, T, L, V>(x, width, last, order, ahead, end - begin, sign, center,
+    const int64_t* ahead = ordered && end + kAhead <= plan.num_rows ? order + kAhead : order;
+    const T* x = a.x + offset + (ordered ? 0 : begin * width);
+    reduce_rows<kOp, kWalk, T, L, V>(x, width, last, order, ahead, end - begin, sign, center,
                                         begin - plan.offsets[segment], value, place);
   };
   if (chunk.slot >= 0) {
@@ -260,27 +269,28 @@ template <class T>
 using ChunkFunction = void (*)(const View<T>&, const SegmentChunk&, int64_t, int64_t);
 
 /// The function for tiles of 1, 2, 4 or 8 vectors, up to V.
-template <SegmentOp kOp, bool kOrdered, class T, int L, int V>
+template <SegmentOp kOp, Walk kWalk, class T, int L, int V>
 ChunkFunction<T> tile_function(int64_t vectors) {
   if constexpr (V > 1)
-    if (vectors < V) return tile_function<kOp, kOrdered, T, L, V / 2>(vectors);
-  return reduce_chunk<kOp, kOrdered, T, L, V>;
+    if (vectors < V) return tile_function<kOp, kWalk, T, L, V / 2>(vectors);
+  return reduce_chunk<kOp, kWalk, T, L, V>;
 }
 
 /// Runs the chunk's tiles: as many vectors at a time as remain, by powers of two.
-template <SegmentOp kOp, bool kOrdered, class T, int L>
+template <SegmentOp kOp, Walk kWalk, class T, int L>
 void run_tiles(const View<T>& a, const SegmentChunk& chunk) {
   const int64_t width = a.k.width;
   if constexpr (L > 1)
-    if (width < L) return run_tiles<kOp, kOrdered, T, L / 2>(a, chunk);
-  constexpr int kMost = L == simd::kLanes<simd::Compute<T>> ? kMaxVectors : L > 1 ? 2 : 1;
+    if (width < L) return run_tiles<kOp, kWalk, T, L / 2>(a, chunk);
+  constexpr int kFull = kWalk == Walk::either ? kMaxVectors / 2 : kMaxVectors;
+  constexpr int kMost = L == simd::kLanes<simd::Compute<T>> ? kFull : L > 1 ? 2 : 1;
   const int64_t vectors = (width + L - 1) / L;
   for (int64_t at = 0; at < vectors;) {
     int64_t tile = kMost;
     while (tile > vectors - at) tile /= 2;
     const int64_t offset = at * L, end = at + tile == vectors ? width : (at + tile) * L;
     // A last vector that overlaps may begin before the tile's own offset, never before the row: width is at least L.
-    tile_function<kOp, kOrdered, T, L, kMost>(tile)(a, chunk, offset, end - L - offset);
+    tile_function<kOp, kWalk, T, L, kMost>(tile)(a, chunk, offset, end - L - offset);
     at += tile;
   }
 }
@@ -324,11 +334,16 @@ void reduce(const Args& k) {
                   static_cast<T*>(k.out),
                   static_cast<A*>(k.partials)};
   if (k.width == 0) return;
+  constexpr bool usual = sizeof(T) == 4 && (kOp == SegmentOp::sum || kOp == SegmentOp::best);
   const int64_t grain = kForkElements / (kSegmentChunkCost * (k.width + 4)) + 1;
   parallel_for(k.plan.num_chunks, grain, [&](int64_t first, int64_t last) {
-    for (int64_t c = first; c < last; ++c)
-      k.plan.order != nullptr ? run_tiles<kOp, true, T, simd::kLanes<A>>(a, k.plan.chunks[c])
-                              : run_tiles<kOp, false, T, simd::kLanes<A>>(a, k.plan.chunks[c]);
+    for (int64_t c = first; c < last; ++c) {
+      if constexpr (!usual)
+        run_tiles<kOp, Walk::either, T, simd::kLanes<A>>(a, k.plan.chunks[c]);
+      else
+        k.plan.order != nullptr ? run_tiles<kOp, Walk::order, T, simd::kLanes<A>>(a, k.plan.chunks[c])
+                                : run_tiles<kOp, Walk::sequence, T, simd::kLanes<A>>(a, k.plan.chunks[c]);
+    }
   });
   parallel_for(k.plan.num_hubs, 16, [&](int64_t first, int64_t last) {
     for (int64_t h = first; h < last; ++h) join_pieces<kOp, T>(a, k.plan.hubs[h]);
