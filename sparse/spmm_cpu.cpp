@@ -67,6 +67,17 @@ TESSERA_INLINE void put(T* p, Lanes<T, L> v) {
     simd::store<L>(p, v);
 }
 
+/// value * factor + sum, rounded once where the instruction set can. Vectors are contracted by the compiler; single lanes
+/// it may put together in vectors and then not contract, so that the same sum would get other bits in another kernel.
+template <class V, class T>
+TESSERA_INLINE V multiply_add(V value, T factor, V sum) {
+#if defined(__FMA__)
+  if constexpr (sizeof(V) == sizeof(float) && sizeof(T) == sizeof(float)) return __builtin_fmaf(value, factor, sum);
+  if constexpr (sizeof(V) == sizeof(double) && sizeof(T) == sizeof(double)) return __builtin_fma(value, factor, sum);
+#endif
+  return sum + value * factor;
+}
+
 /// Adds one edge's row to the tile. Vector v begins at column v * L, the last at `last`.
 template <class T, int L, int V, Factor kFactor>
 TESSERA_INLINE void add_edge(Lanes<T, L>* sum, const T* row, int64_t last, T factor) {
@@ -76,7 +87,7 @@ TESSERA_INLINE void add_edge(Lanes<T, L>* sum, const T* row, int64_t last, T fac
     if constexpr (kFactor == kOne)
       sum[v] += value;
     else
-      sum[v] += value * factor;
+      sum[v] = multiply_add(value, factor, sum[v]);
   }
 }
 

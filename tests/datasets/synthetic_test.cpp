@@ -5,21 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tessera/core/error.h"
 #include "tessera/core/parallel.h"
+#include "tessera/tests/support/cases.h"
+#include "tessera/tests/support/proof.h"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 std::vector<int64_t> degrees(const SyntheticGraph& graph, int64_t nodes) {
   std::vector<int64_t> out(static_cast<size_t>(nodes));
@@ -28,6 +19,7 @@ std::vector<int64_t> degrees(const SyntheticGraph& graph, int64_t nodes) {
 }
 
 TEST(Synthetic, SameGraphForEveryThreadCount) {
+  const Restore restore;
   SyntheticOptions options;
   options.nodes = 5000;
   options.edges = 100001;
@@ -47,7 +39,6 @@ TEST(Synthetic, SameGraphForEveryThreadCount) {
     EXPECT_NE(synthetic_graph(options).checksum, first.checksum);
     options.seed = 1;
   }
-  set_threads(2);
 }
 
 /// What every published figure stands on: these options mean this graph, for good.
@@ -131,20 +122,20 @@ TEST(Synthetic, RmatFavoursTheFirstQuadrant) {
 TEST(Synthetic, Errors) {
   const auto text = [](const SyntheticOptions& options) { return error_of([&] { synthetic_graph(options); }); };
   SyntheticOptions options;
-  EXPECT_EQ(text(options), "synthetic_graph: nodes is 0 but needs to be in [1, 2147483647]");
+  EXPECT_EQ(text(options), "InvalidArgument: synthetic_graph: nodes is 0 but needs to be in [1, 2147483647]");
   options.nodes = 10;
-  EXPECT_EQ(text(options), "synthetic_graph: communities is 50 but needs to be in [1, 10]");
+  EXPECT_EQ(text(options), "InvalidArgument: synthetic_graph: communities is 50 but needs to be in [1, 10]");
   options.communities = 2;
   options.edges = -1;
-  EXPECT_EQ(text(options), "synthetic_graph: edges is -1 but needs to be at least 0");
+  EXPECT_EQ(text(options), "InvalidArgument: synthetic_graph: edges is -1 but needs to be at least 0");
   options.edges = 0;
   EXPECT_EQ(text(options), "no error");
   options.exponent = 1;
-  EXPECT_EQ(text(options), "synthetic_graph: exponent is 1 but needs to be above 1");
+  EXPECT_EQ(text(options), "InvalidArgument: synthetic_graph: exponent is 1 but needs to be above 1");
   options.exponent = 2;
   options.inside = 1.5;
-  EXPECT_EQ(text(options), "synthetic_graph: inside is 1.5 but needs to be in [0, 1]");
+  EXPECT_EQ(text(options), "InvalidArgument: synthetic_graph: inside is 1.5 but needs to be in [0, 1]");
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

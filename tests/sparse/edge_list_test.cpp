@@ -4,45 +4,38 @@
 
 #include <map>
 
-#include "tessera/core/error.h"
 #include "tessera/core/ops/create.h"
-#include "tessera/tests/sparse/edge_lists.h"
+#include "tessera/tests/sparse/two_sided.h"
+#include "tessera/tests/support/cases.h"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
+
+using Edges = tessera::EdgeList;
 
 template <class T>
 Tensor list(const std::vector<T>& values) {
   return Tensor::from(values, Shape{int64_t(values.size())});
 }
 
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 /// Case H11.
 TEST(Coalesce, KeysBeyond32Bits) {
-  const EdgeList edges{list<int32_t>({49999, 0, 49999}), list<int32_t>({49999, 1, 49999}), list<float>({1, 2, 3})};
-  const EdgeList merged = coalesce(edges, 50000);
+  const Edges edges{list<int32_t>({49999, 0, 49999}), list<int32_t>({49999, 1, 49999}), list<float>({1, 2, 3})};
+  const Edges merged = coalesce(edges, 50000);
   EXPECT_EQ(merged.src.to_vector<int32_t>(), (std::vector<int32_t>{0, 49999}));
   EXPECT_EQ(merged.dst.to_vector<int32_t>(), (std::vector<int32_t>{1, 49999}));
   EXPECT_EQ(merged.weight.to_vector<float>(), (std::vector<float>{2, 4}));
   const int64_t nodes = 3037000500;
-  const EdgeList wide{list<int64_t>({nodes - 1, 0}), list<int64_t>({nodes - 1, 1}), Tensor()};
-  EXPECT_EQ(error_of([&] { coalesce(wide, nodes); }), "graph: num_src is 3037000500 but needs to be in [0, 2147483647]");
+  const Edges wide{list<int64_t>({nodes - 1, 0}), list<int64_t>({nodes - 1, 1}), Tensor()};
+  EXPECT_EQ(error_of([&] { coalesce(wide, nodes); }),
+            "InvalidArgument: graph: num_src is 3037000500 but needs to be in [0, 2147483647]");
 }
 
 /// Case H63.
 TEST(ToUndirected, ParallelEdgesAndLoops) {
-  const EdgeList edges{list<int64_t>({0, 0, 1, 0, 0}), list<int64_t>({1, 1, 0, 0, 0}), list<float>({1, 2, 3, 4, 2})};
+  const Edges edges{list<int64_t>({0, 0, 1, 0, 0}), list<int64_t>({1, 1, 0, 0, 0}), list<float>({1, 2, 3, 4, 2})};
   const auto weights = [&](Merge merge) {
-    const EdgeList both = to_undirected(edges, 2, merge);
+    const Edges both = to_undirected(edges, 2, merge);
     EXPECT_EQ(both.src.to_vector<int32_t>(), (std::vector<int32_t>{0, 0, 1}));
     EXPECT_EQ(both.dst.to_vector<int32_t>(), (std::vector<int32_t>{0, 1, 0}));
     return both.weight.to_vector<float>();
@@ -55,16 +48,16 @@ TEST(ToUndirected, ParallelEdgesAndLoops) {
 }
 
 TEST(Coalesce, EqualsAnOrderedMap) {
-  const test::EdgeList random = test::random_list("random", 40, 40, 5000, 41);
-  const std::vector<double> weights = test::random_values<double>(random.count(), 42);
+  const TwoSided random = random_two_sided(40, 40, 5000, 41);
+  const std::vector<double> weights = random_seed(Shape{5000}, DType::f64, 42).to_vector<double>();
   for (const bool undirected : {false, true}) {
     std::map<std::pair<int32_t, int32_t>, double> expected;
     for (size_t e = 0; e < random.src.size(); ++e) {
       expected[{random.src[e], random.dst[e]}] += weights[e];
       if (undirected && random.src[e] != random.dst[e]) expected[{random.dst[e], random.src[e]}] += weights[e];
     }
-    const EdgeList edges{list(random.src), list(random.dst), list(weights)};
-    const EdgeList merged = undirected ? to_undirected(edges, 40) : coalesce(edges, 40);
+    const Edges edges{list(random.src), list(random.dst), list(weights)};
+    const Edges merged = undirected ? to_undirected(edges, 40) : coalesce(edges, 40);
     ASSERT_EQ(size_t(merged.src.numel()), expected.size());
     int64_t i = 0;
     for (const auto& [pair, weight] : expected) {
@@ -77,20 +70,33 @@ TEST(Coalesce, EqualsAnOrderedMap) {
 }
 
 TEST(Coalesce, NothingGivesNothing) {
-  const EdgeList none{list<int32_t>({}), list<int32_t>({}), Tensor()};
+  const Edges none{list<int32_t>({}), list<int32_t>({}), Tensor()};
   EXPECT_EQ(coalesce(none, 0).src.numel(), 0);
   EXPECT_EQ(to_undirected(none, 3).dst.numel(), 0);
 }
 
 TEST(Coalesce, Errors) {
-  const EdgeList edges{list<int32_t>({0, 3}), list<int32_t>({0, 0}), Tensor()};
-  EXPECT_EQ(error_of([&] { coalesce(edges, 3); }), "graph: src[1] is 3 but needs to be in [0, 3)");
-  EXPECT_EQ(error_of([&] {
-              coalesce({edges.src, edges.dst, ones(Shape{3})}, 4);
-            }),
-            "coalesce: weight has shape [3] but needs [2], one per edge");
-  EXPECT_EQ(error_of([&] { to_undirected({edges.src, Tensor(), Tensor()}, 4); }), "to_undirected: src or dst is undefined");
+  const Edges edges{list<int32_t>({0, 3}), list<int32_t>({0, 0}), Tensor()};
+  Tensor learned = ones(Shape{2});
+  learned.set_requires_grad();
+  verify_errors({{[&] { coalesce(edges, 3); }, "InvalidArgument: graph: src[1] is 3 but needs to be in [0, 3)"},
+                 {[&] {
+                    coalesce({edges.src, edges.dst, ones(Shape{3})}, 4);
+                  },
+                  "InvalidArgument: coalesce: weight has shape [3] but needs [2], one per edge"},
+                 {[&] {
+                    coalesce({edges.src, edges.dst, zeros(Shape{2}, DType::i64)}, 4);
+                  },
+                  "Unsupported: coalesce: dtype i64 is not supported, use f32 or f64"},
+                 {[&] {
+                    to_undirected({edges.src, edges.dst, learned}, 4);
+                  },
+                  "Unsupported: to_undirected: weight requires a gradient, which is not supported; detach() it"},
+                 {[&] {
+                    to_undirected({edges.src, Tensor(), Tensor()}, 4);
+                  },
+                  "InvalidArgument: to_undirected: src or dst is undefined"}});
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

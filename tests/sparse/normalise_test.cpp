@@ -5,24 +5,14 @@
 #include <cmath>
 #include <map>
 
-#include "tessera/core/autograd.h"
-#include "tessera/core/error.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/core/parallel.h"
-#include "tessera/tests/sparse/edge_lists.h"
+#include "tessera/tests/sparse/two_sided.h"
+#include "tessera/tests/support/cases.h"
+#include "tessera/tests/support/proof.h"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 Graph graph_of(const std::vector<int32_t>& src, const std::vector<int32_t>& dst, int64_t nodes) {
   return Graph::from_coo(Tensor::from(src, Shape{int64_t(src.size())}), Tensor::from(dst, Shape{int64_t(dst.size())}), nodes,
@@ -49,7 +39,7 @@ void expect_near(const std::vector<double>& actual, const std::vector<double>& e
 TEST(GcnNorm, NegativeAndCancellingWeights) {
   const Graph pair = graph_of({0}, {1}, 2);
   EXPECT_EQ(error_of([&] { gcn_norm(pair, Tensor::from<float>({-2}, Shape{1})); }),
-            "gcn_norm: node 1 has degree -1 but needs at least 0 for its square root");
+            "InvalidArgument: gcn_norm: node 1 has degree -1 but needs at least 0 for its square root");
   expect_near(matrix(gcn_norm(pair, Tensor::from<float>({-1}, Shape{1})), DType::f32), {1, 0, 0, 0}, 0);
   const Graph isolated = graph_of({0, 1}, {1, 0}, 3);
   expect_near(matrix(gcn_norm(isolated), DType::f32), {.5, .5, 0, .5, .5, 0, 0, 0, 1}, 1e-7);
@@ -81,32 +71,34 @@ TEST(GcnNorm, WithoutLoopsZeroDegreesGiveZero) {
 
 /// The looped graph is the one that a stable sort of PyG's edge list would give.
 TEST(AddRemainingSelfLoops, EqualsTheGraphOfTheList) {
-  for (int threads : {1, 3}) {
+  const Restore restore;
+  for (const int threads : {1, 3}) {
     set_threads(threads);
-    for (const char* name : {"without loops", "with loops"}) {
-      SCOPED_TRACE(name);
-      test::EdgeList list = test::random_list(name, 500, 500, 9000, 31);
-      if (name[4] == 'o')
-        for (size_t e = 0; e < list.src.size(); ++e)
-          if (list.src[e] == list.dst[e]) list.src[e] = (list.src[e] + 1) % 500;
-      if (name[4] == ' ')
-        for (size_t e = 0; e < list.src.size(); e += 17) list.src[e] = list.dst[e];
-      test::EdgeList expected{"", 500, 500, {}, {}};
-      std::vector<float> weights = test::random_values<float>(list.count(), 32), expected_weights;
+    for (const bool has_loops : {false, true}) {
+      TwoSided list = random_two_sided(500, 500, 9000, 31);
+      for (size_t e = 0; e < list.src.size(); ++e) {
+        if (list.src[e] == list.dst[e]) list.src[e] = (list.src[e] + 1) % 500;
+        if (has_loops && e % 17 == 0) list.src[e] = list.dst[e];
+      }
+      TwoSided expected("", 500, 500, {}, {});
+      const std::vector<float> weights = random_seed(Shape{9000}, DType::f32, 32).to_vector<float>();
+      std::vector<float> expected_weights;
       std::map<int32_t, float> loops;
       for (size_t e = 0; e < list.src.size(); ++e) {
         if (list.src[e] == list.dst[e]) {
           loops[list.src[e]] = weights[e];
         } else {
-          expected.add(list.src[e], list.dst[e]);
+          expected.src.push_back(list.src[e]);
+          expected.dst.push_back(list.dst[e]);
           expected_weights.push_back(weights[e]);
         }
       }
       for (int32_t i = 0; i < 500; ++i) {
-        expected.add(i, i);
+        expected.src.push_back(i);
+        expected.dst.push_back(i);
         expected_weights.push_back(loops.count(i) ? loops[i] : 1.0f);
       }
-      const LoopedGraph looped = add_remaining_self_loops(list.graph(), Tensor::from(weights, Shape{list.count()}));
+      const LoopedGraph looped = add_remaining_self_loops(list.graph(), Tensor::from(weights, Shape{9000}));
       const Graph graph = expected.graph();
       EXPECT_EQ(looped.graph.rowptr().to_vector<int64_t>(), graph.rowptr().to_vector<int64_t>());
       EXPECT_EQ(looped.graph.col().to_vector<int32_t>(), graph.col().to_vector<int32_t>());
@@ -114,42 +106,73 @@ TEST(AddRemainingSelfLoops, EqualsTheGraphOfTheList) {
       EXPECT_EQ(looped.weight.to_vector<float>(), expected_weights);
     }
   }
-  set_threads(2);
 }
 
-/// Central differences of a random linear function of the normalised weights.
+/// Edges with duplicates and loops (two on node 1, of which the later counts).
+const std::vector<int32_t> kSrc = {0, 1, 2, 2, 3, 0, 1, 1}, kDst = {1, 2, 0, 2, 1, 3, 1, 1};
+
+TEST(AddRemainingSelfLoops, GradientGoesToTheLoopThatCounts) {
+  const Graph graph = graph_of(kSrc, kDst, 5);
+  verify({.name = "add_remaining_self_loops",
+          .inputs = {real(Shape{8})},
+          .call = [=](const Tensors& in) { return add_remaining_self_loops(graph, in[0], 2).weight; },
+          .reference =
+              [](const Arrays& in) {
+                Array out(Shape{10});
+                for (int64_t i = 0; i < 10; ++i) out[i] = Real(2);
+                for (int64_t i = 0; const int64_t e : {0, 1, 2, 4, 5}) out[i++] = in[0][e];
+                out[5 + 1] = in[0][7];
+                out[5 + 2] = in[0][3];
+                return out;
+              },
+          .k = 0,
+          .grad_k = 0});
+}
+
 TEST(GcnNorm, GradientGoesThroughTheDegrees) {
-  const Graph graph = graph_of({0, 1, 2, 2, 3, 0, 1, 1}, {1, 2, 0, 2, 1, 3, 1, 1}, 5);
-  Tensor weight = Tensor::from<double>({.5, 1.5, .7, 2, .3, 1.1, .9, 1.3}, Shape{8});
-  const auto norm = [&](const Tensor& w) { return gcn_norm(graph, w).weight; };
-  weight.set_requires_grad();
-  const Tensor out = norm(weight);
-  const std::vector<double> seed = test::random_values<double>(out.numel(), 33);
-  backward(out, Tensor::from(seed, out.shape()));
-  const auto value = [&](size_t e, double step) {
-    std::vector<double> w = weight.to_vector<double>();
-    w[e] += step;
-    const Tensor result = norm(Tensor::from(w, Shape{8}));
-    double sum = 0;
-    for (size_t i = 0; i < seed.size(); ++i) sum += seed[i] * result.data<double>()[i];
-    return sum;
-  };
-  for (size_t e = 0; e < 8; ++e)
-    EXPECT_NEAR(weight.grad().data<double>()[e], (value(e, 1e-6) - value(e, -1e-6)) / 2e-6, 1e-8) << e;
-  EXPECT_EQ(weight.grad().data<double>()[6], 0);  // a loop that the later one replaces
+  const Graph graph = graph_of(kSrc, kDst, 5);
+  for (const bool loops : {true, false})  // without, the weights that are saved are the input itself
+    verify({.name = "gcn_norm",
+            .inputs = {loops ? real(Shape{8}, 0.5, 1.5) : real(Shape{8}, 0.5, 1.5).saved()},
+            .call = [=](const Tensors& in) { return gcn_norm(graph, in[0], {.add_self_loops = loops}).weight; },
+            .reference =
+                [=](const Arrays& in) {
+                  std::vector<int32_t> src, dst;
+                  std::vector<Real> weight;
+                  for (size_t e = 0; e < 8; ++e)
+                    if (!loops || kSrc[e] != kDst[e]) {
+                      src.push_back(kSrc[e]);
+                      dst.push_back(kDst[e]);
+                      weight.push_back(in[0][int64_t(e)]);
+                    }
+                  for (int32_t i = 0; loops && i < 5; ++i) {
+                    src.push_back(i);
+                    dst.push_back(i);
+                    weight.push_back(i == 1 ? in[0][7] : i == 2 ? in[0][3] : Real(1));
+                  }
+                  std::vector<Real> degree(5);
+                  for (size_t e = 0; e < src.size(); ++e) degree[size_t(dst[e])] += weight[e];
+                  Array out(Shape{int64_t(src.size())});
+                  for (size_t e = 0; e < src.size(); ++e) {
+                    const Real &s = degree[size_t(src[e])], &d = degree[size_t(dst[e])];
+                    if (s.value != 0 && d.value != 0) out[int64_t(e)] = weight[e] / sqrt(s) / sqrt(d);
+                  }
+                  return out;
+                },
+            .k = 6,
+            .grad_k = 20});
 }
 
 TEST(GcnNorm, Errors) {
-  const Graph wide = Graph::from_coo(Tensor::from<int32_t>({2}, Shape{1}), Tensor::from<int32_t>({0}, Shape{1}), 3, 1);
-  EXPECT_EQ(error_of([&] { gcn_norm(wide); }),
-            "gcn_norm: the graph has 3 sources and 1 destinations but needs as many of both");
-  EXPECT_EQ(error_of([&] { gcn_norm(Graph()); }), "gcn_norm: the graph is undefined");
-  const Graph graph = graph_of({0}, {1}, 2);
-  EXPECT_EQ(error_of([&] { gcn_norm(graph, ones(Shape{2})); }),
-            "gcn_norm: the weights have shape [2] but the graph has 1 edges, so they need [1]");
-  EXPECT_EQ(error_of([&] { gcn_norm(graph, zeros(Shape{1}, DType::i32)); }),
-            "gcn_norm: dtype i32 is not supported, use f32 or f64");
+  const Graph wide = TwoSided("", 3, 1, {2}, {0}).graph(), graph = graph_of({0}, {1}, 2);
+  verify_errors({{[&] { gcn_norm(wide); },
+                  "InvalidArgument: gcn_norm: the graph has 3 sources and 1 destinations but needs as many of both"},
+                 {[&] { gcn_norm(Graph()); }, "InvalidArgument: gcn_norm: the graph is undefined"},
+                 {[&] { gcn_norm(graph, ones(Shape{2})); },
+                  "InvalidArgument: gcn_norm: the weights have shape [2] but the graph has 1 edges, so they need [1]"},
+                 {[&] { gcn_norm(graph, zeros(Shape{1}, DType::i32)); },
+                  "Unsupported: gcn_norm: dtype i32 is not supported, use f32 or f64"}});
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

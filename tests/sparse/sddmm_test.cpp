@@ -2,118 +2,65 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "tessera/core/autograd.h"
-#include "tessera/core/error.h"
-#include "tessera/core/isa.h"
 #include "tessera/core/ops/create.h"
-#include "tessera/core/parallel.h"
-#include "tessera/tests/sparse/edge_lists.h"
+#include "tessera/tests/sparse/two_sided.h"
+#include "tessera/tests/support/cases.h"
+#include "tessera/tests/support/proof.h"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using test::EdgeList;
-using test::random_tensor;
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+Case dot_case(const TwoSided& g, int64_t width) {
+  const Graph graph = g.graph();
+  return {.name = "sddmm_dot " + g.name + ", width " + std::to_string(width),
+          .inputs = {real(Shape{g.num_dst, width}).saved(), real(Shape{g.num_src, width}).saved()},
+          .call = [=](const Tensors& in) { return sddmm_dot(graph, in[0], in[1]); },
+          .reference =
+              [=](const Arrays& in) {
+                Array out(Shape{g.num_edges()});
+                for (int64_t e = 0; e < g.num_edges(); ++e)
+                  for (int64_t j = 0; j < width; ++j) out[e] += in[0](g.dst[size_t(e)], j) * in[1](g.src[size_t(e)], j);
+                return out;
+              },
+          .k = double(width) / 4 + 2,
+          .grad_k = double(g.largest_degree()) / 4 + 2};
 }
 
-struct Restore {
-  Isa isa = active_isa();
-  int count = threads();
-  ~Restore() {
-    set_isa(isa);
-    set_threads(count);
-  }
-};
-
-std::vector<Isa> isas() {
-  std::vector<Isa> all;
-  for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512})
-    if (is_supported(isa)) all.push_back(isa);
-  return all;
+TEST(SddmmDot, EqualsTheReferenceOnEveryGraph) {
+  for (const TwoSided& g : two_sided_graphs()) verify(dot_case(g, g.num_edges() > 1000 ? 3 : 7));
 }
 
-template <class T>
-void expect_right(const EdgeList& list, int64_t width) {
-  SCOPED_TRACE(list.name + ", width " + std::to_string(width) + ", " + name(active_isa()) + ", " + name(dtype_of<T>));
-  Tensor a = random_tensor<T>(Shape{list.num_dst, width}, 1), b = random_tensor<T>(Shape{list.num_src, width}, 2);
-  const Tensor grad = random_tensor<T>(Shape{list.count()}, 3);
-  a.set_requires_grad();
-  b.set_requires_grad();
-  const Tensor out = sddmm_dot(list.graph(), a, b);
-  backward(out, grad);
-  const T* av = a.data<T>();
-  const T* bv = b.data<T>();
-  const T* g = grad.data<T>();
-  std::vector<double> grad_a(size_t(a.numel())), size_a(grad_a), grad_b(size_t(b.numel())), size_b(grad_b);
-  for (int64_t e = 0; e < list.count(); ++e) {
-    const int64_t d = list.dst[size_t(e)], s = list.src[size_t(e)];
-    double dot = 0, size = 0;
-    for (int64_t j = 0; j < width; ++j) {
-      const double term = double(av[d * width + j]) * double(bv[s * width + j]);
-      dot += term;
-      size += std::fabs(term);
-      grad_a[size_t(d * width + j)] += double(g[e]) * double(bv[s * width + j]);
-      size_a[size_t(d * width + j)] += std::fabs(double(g[e]) * double(bv[s * width + j]));
-      grad_b[size_t(s * width + j)] += double(g[e]) * double(av[d * width + j]);
-      size_b[size_t(s * width + j)] += std::fabs(double(g[e]) * double(av[d * width + j]));
-    }
-    ASSERT_LE(std::fabs(double(out.data<T>()[e]) - dot), 4 * double(width) * std::numeric_limits<T>::epsilon() * size) << e;
-  }
-  const double eps = 4 * double(list.count()) * std::numeric_limits<T>::epsilon();
-  for (size_t i = 0; i < grad_a.size(); ++i)
-    ASSERT_LE(std::fabs(double(a.grad().data<T>()[i]) - grad_a[i]), eps * size_a[i]);
-  for (size_t i = 0; i < grad_b.size(); ++i)
-    ASSERT_LE(std::fabs(double(b.grad().data<T>()[i]) - grad_b[i]), eps * size_b[i]);
+TEST(SddmmDot, EqualsTheReferenceAtEveryWidth) {
+  for (int64_t width = 0; width <= 40; ++width) verify(dot_case(TwoSided(graph("duplicates")), width));
+  for (const int64_t width : {47, 63, 64, 65, 100, 129, 602}) verify(dot_case(TwoSided(graph("duplicates")), width));
 }
 
-TEST(SddmmDot, EqualsTheReference) {
+/// An edge on its own, with its source far away in a large array, has the bits that it has among others.
+TEST(SddmmDot, BitsDoNotDependOnThePlaceOfAnEdge) {
   const Restore restore;
-  const EdgeList random = test::random_list("random", 60, 40, 700, 4);
-  for (Isa isa : isas()) {
+  const TwoSided g = random_two_sided(300, 200, 8000, 5);
+  for (const Isa isa : isas()) {
     set_isa(isa);
-    for (const EdgeList& list : test::edge_lists()) {
-      expect_right<float>(list, 7);
-      expect_right<double>(list, 16);
+    for (const int64_t width : {5, 47, 130}) {
+      const Tensor a = random_seed(Shape{200, width}, DType::f32, 6), b = random_seed(Shape{300, width}, DType::f32, 7);
+      const Tensor all = sddmm_dot(g.graph(), a, b);
+      for (const size_t e : {size_t{0}, size_t{777}, size_t{7999}})
+        EXPECT_EQ(sddmm_dot(TwoSided("", 300, 200, {g.src[e]}, {g.dst[e]}).graph(), a, b).item(),
+                  double(all.data<float>()[e]));
+      for (const int64_t megabytes : {3, 20}) {
+        const int64_t apart = (megabytes << 20) / (width * 4 * 300) + 1;
+        TwoSided large = g;
+        large.num_src *= apart;
+        for (int32_t& s : large.src) s *= int32_t(apart);
+        Tensor far = zeros(Shape{large.num_src, width});
+        for (int64_t s = 0; s < 300; ++s)
+          std::copy_n(b.data<float>() + s * width, width, far.mutable_data<float>() + s * apart * width);
+        EXPECT_TRUE(same_bits(sddmm_dot(large.graph(), a, far), all)) << name(isa) << " " << width;
+      }
     }
-    for (int64_t width = 0; width <= 70; ++width) {
-      expect_right<float>(random, width);
-      expect_right<double>(random, width);
-    }
-    for (int64_t width : {100, 129, 602}) expect_right<float>(random, width);
-    expect_right<float>(test::random_list("prefetched near", 4000, 100, 3000, 8), 100);
-    expect_right<float>(test::random_list("prefetched far", 40000, 100, 3000, 9), 130);
-  }
-}
-
-TEST(SddmmDot, SameBitsForEveryThreadCountAndPlace) {
-  const Restore restore;
-  EdgeList list = test::random_list("random", 3000, 2000, 60000, 5);
-  for (int64_t i = 0; i < 9001; ++i) list.add(i % 3000, 1000);
-  const Tensor a = random_tensor<float>(Shape{2000, 47}, 6), b = random_tensor<float>(Shape{3000, 47}, 7);
-  Tensor first;
-  for (int count : {1, 2, 3}) {
-    set_threads(count);
-    const Tensor out = sddmm_dot(list.graph(), a, b);
-    if (!first.defined()) first = out;
-    EXPECT_EQ(std::memcmp(out.raw(), first.raw(), size_t(out.numel()) * sizeof(float)), 0);
-  }
-  // An edge on its own has the same bits as among others.
-  for (size_t e : {size_t{0}, size_t{777}, size_t{60000}}) {
-    const EdgeList one{"one", 3000, 2000, {list.src[e]}, {list.dst[e]}};
-    EXPECT_EQ(sddmm_dot(one.graph(), a, b).item(), double(first.data<float>()[e]));
   }
 }
 
@@ -121,10 +68,10 @@ TEST(SddmmDot, SameBitsForEveryThreadCountAndPlace) {
 TEST(SddmmDot, InfinityTimesOne) {
   const Restore restore;
   const float inf = std::numeric_limits<float>::infinity();
-  const Graph graph = EdgeList{"", 1, 1, {0}, {0}}.graph();
-  for (Isa isa : isas()) {
+  const Graph graph = TwoSided("", 1, 1, {0}, {0}).graph();
+  for (const Isa isa : isas()) {
     set_isa(isa);
-    for (int64_t width : {5, 17, 31}) {
+    for (const int64_t width : {5, 17, 31}) {
       Tensor a = ones(Shape{1, width}), b = ones(Shape{1, width});
       a.mutable_data<float>()[width - 3] = inf;
       b.mutable_data<float>()[width - 4] = inf;
@@ -133,21 +80,22 @@ TEST(SddmmDot, InfinityTimesOne) {
   }
 }
 
-TEST(SddmmDot, ErrorsSayWhatIsAndWhatIsNeeded) {
-  const Graph graph = EdgeList{"", 3, 2, {0, 1}, {0, 1}}.graph();
-  const auto call = [&](const Tensor& a, const Tensor& b) { return error_of([&] { sddmm_dot(graph, a, b); }); };
-  EXPECT_EQ(call(ones(Shape{3, 4}), ones(Shape{3, 4})),
-            "sddmm_dot: a_dst has shape [3, 4] but the graph has 2 destinations, so it needs [2, F]");
-  EXPECT_EQ(call(ones(Shape{2, 4}), ones(Shape{2, 4})),
-            "sddmm_dot: b_src has shape [2, 4] but the graph has 3 sources, so it needs [3, F]");
-  EXPECT_EQ(call(ones(Shape{2, 4}), ones(Shape{3, 5})),
-            "sddmm_dot: a_dst has shape [2, 4] and b_src [3, 5] but they need the same width");
-  EXPECT_EQ(call(ones(Shape{2, 4}), ones(Shape{3, 4}, DType::f64)), "sddmm_dot: a_dst is f32 but b_src is f64");
-  EXPECT_EQ(call(zeros(Shape{2, 4}, DType::i64), ones(Shape{3, 4})),
-            "sddmm_dot: dtype i64 is not supported, use f32 or f64");
-  EXPECT_EQ(call(Tensor(), ones(Shape{3, 4})), "sddmm_dot: a_dst is undefined");
-  EXPECT_EQ(error_of([] { sddmm_dot(Graph(), Tensor(), Tensor()); }), "sddmm_dot: the graph is undefined");
+TEST(SddmmDot, Errors) {
+  const Graph graph = TwoSided("", 3, 2, {0, 1}, {0, 1}).graph();
+  const auto call = [&](const Tensor& a, const Tensor& b) { return [=] { sddmm_dot(graph, a, b); }; };
+  verify_errors(
+      {{call(ones(Shape{3, 4}), ones(Shape{3, 4})),
+        "InvalidArgument: sddmm_dot: a_dst has shape [3, 4] but the graph has 2 destinations, so it needs [2, F]"},
+       {call(ones(Shape{2, 4}), ones(Shape{2, 4})),
+        "InvalidArgument: sddmm_dot: b_src has shape [2, 4] but the graph has 3 sources, so it needs [3, F]"},
+       {call(ones(Shape{2, 4}), ones(Shape{3, 5})),
+        "InvalidArgument: sddmm_dot: a_dst has shape [2, 4] and b_src [3, 5] but they need the same width"},
+       {call(ones(Shape{2, 4}), ones(Shape{3, 4}, DType::f64)), "InvalidArgument: sddmm_dot: a_dst is f32 but b_src is f64"},
+       {call(zeros(Shape{2, 4}, DType::i64), ones(Shape{3, 4})),
+        "Unsupported: sddmm_dot: dtype i64 is not supported, use f32 or f64"},
+       {call(Tensor(), ones(Shape{3, 4})), "InvalidArgument: sddmm_dot: a_dst is undefined"},
+       {[] { sddmm_dot(Graph(), Tensor(), Tensor()); }, "InvalidArgument: sddmm_dot: the graph is undefined"}});
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

@@ -43,7 +43,9 @@ TEST(SparseMatrix, DropoutOnStoredEntries) {
 }
 
 TEST(SparseMatrix, Errors) {
-  verify_errors({{[] { matmul(example(zeros({3})), zeros({5, 2})); },
+  verify_errors({{[] {
+                    matmul(example(zeros({3})), zeros({5, 2}));
+                  },
                   "InvalidArgument: spmm: x has shape [5, 2] but the graph has 4 sources, so it needs [4, F]"}});
 }
 
