@@ -84,10 +84,15 @@ void for_each_parameter(Module& module, F&& f) {
   std::remove_const_t<Module>::visit(module, module_visit::Named<F>{f, root});
 }
 
+/// Each parameter once, also one that has two names.
 template <class Module>
 std::vector<Tensor> parameters(Module& module) {
   std::vector<Tensor> out;
-  for_each_parameter(module, [&](const std::string&, Tensor& tensor) { out.push_back(tensor); });
+  for_each_parameter(module, [&](const std::string&, Tensor& tensor) {
+    for (const Tensor& known : out)
+      if (known.is(tensor)) return;
+    out.push_back(tensor);
+  });
   return out;
 }
 

@@ -25,6 +25,7 @@ struct GraphState {
   Once<Tensor> in_degree;
   Once<Schedule> schedule;
   Once<std::shared_ptr<const void>> gcn_norm;  // the GcnNorm of the default options
+  Once<std::shared_ptr<const void>> looped;    // the LoopedGraph without weights
 
   GraphState* other = nullptr;     // the reverse direction
   std::atomic<bool> built{false};  // whether the arrays are there; the reverse direction's are made on demand

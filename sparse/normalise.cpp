@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "tessera/core/autograd.h"
+#include "tessera/core/ops/arrange.h"
 #include "tessera/core/ops/create.h"
+#include "tessera/core/ops/index.h"
 #include "tessera/core/parallel.h"
+#include "tessera/scatter/segment_reduce.h"
 #include "tessera/sparse/graph_state.h"
 
 namespace tessera {
@@ -227,11 +230,43 @@ LoopedGraph add_remaining_self_loops(const Graph& graph, const Tensor& weight, d
   return out;
 }
 
+const LoopedGraph& with_self_loops(const Graph& graph) {
+  check_square("with_self_loops", graph);
+  // The looped graph is another one, so keeping it on this one makes no cycle.
+  const std::shared_ptr<const void>& kept = GraphState::of(graph).looped.get([&]() -> std::shared_ptr<const void> {
+    return std::make_shared<const LoopedGraph>(add_remaining_self_loops(graph));
+  });
+  return *static_cast<const LoopedGraph*>(kept.get());
+}
+
+Tensor looped_features(const Graph& graph, const Tensor& features, const std::optional<double>& fill) {
+  check_square("looped_features", graph);
+  check(features.ndim() == 2 && features.dim(0) == graph.num_edges(),
+        "looped_features: features have shape {} but {} edges need [{}, D]", features.shape(), graph.num_edges(),
+        graph.num_edges());
+  const LoopedGraph& looped = with_self_loops(graph);
+  const int64_t nodes = graph.num_dst(), others = looped.graph.num_edges() - nodes;
+  const Tensor kept = index_select(features, looped.source_id.view_rows(0, others));
+  if (fill) return concat({kept, full(Shape{nodes, features.dim(1)}, *fill, features.dtype())});
+  Tensor dst = Tensor::empty(Shape{others}, DType::i32);
+  int32_t* to = dst.mutable_data<int32_t>();
+  const Rows rows(looped.graph);
+  parallel_for(nodes, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t d = begin; d < end; ++d)
+      for (int64_t i = rows.rowptr[d]; i < rows.rowptr[d + 1]; ++i)
+        if (rows.id(i) < others) to[rows.id(i)] = int32_t(d);
+  });
+  return concat({kept, segment_reduce(kept, SegmentPlan::from_index(dst, nodes), Reduce::mean)});
+}
+
 namespace {
 
 GcnNorm computed_norm(const Graph& graph, const Tensor& edge_weight, const GcnNormOptions& options) {
   LoopedGraph looped{graph, edge_weight, {}};
-  if (options.add_self_loops) looped = add_remaining_self_loops(graph, edge_weight, options.loop_weight, options.dtype);
+  if (options.add_self_loops)
+    looped = !edge_weight.defined() && options.loop_weight == 1
+                 ? with_self_loops(graph)
+                 : add_remaining_self_loops(graph, edge_weight, options.loop_weight, options.dtype);
   if (looped.weight.defined()) return {looped.graph, {}, normalised_weights(looped.graph, looped.weight)};
   const Rows rows(looped.graph);
   GcnNorm norm{looped.graph, {}, {}};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "tessera/core/tensor.h"
 #include "tessera/sparse/graph.h"
 #include "tessera/sparse/spmm.h"
@@ -19,6 +21,16 @@ struct LoopedGraph {
 /// Gradient: weight. Errors: InvalidArgument unless the graph is square and weight fits.
 LoopedGraph add_remaining_self_loops(const Graph& graph, const Tensor& weight = {}, double loop_weight = 1,
                                      DType dtype = DType::f32);
+
+/// The graph of `add_remaining_self_loops` without weights, made once and kept on the graph.
+const LoopedGraph& with_self_loops(const Graph& graph);
+
+/// Features of the edges of `with_self_loops(graph)` from those of the graph's: edges that are no loops keep theirs; a
+/// loop, also one that was there, gets `fill`, or without one the mean of the features of the edges that come in at its
+/// node from others, 0 where there are none (PyG's remove_self_loops, then add_self_loops).
+/// features (E, D), by edge id, f32 or f64; out (E', D). Gradient: features, through the mean as well.
+/// Errors: InvalidArgument unless the graph is square and features fit.
+Tensor looped_features(const Graph& graph, const Tensor& features, const std::optional<double>& fill = {});
 
 struct GcnNormOptions {
   bool add_self_loops = true;  ///< those that are missing

@@ -5,9 +5,13 @@
 // every edge goes through the same instructions wherever it stands. Widths that are no multiple of the vector read the
 // last vector overlapping and clear the lanes that were counted already, on both sides (0 * inf would be NaN).
 // Rows of the other side are prefetched as in sparse/spmm_cpu.cpp, and the chunks of work are the same.
+//
+// A row per edge is written as it is read; its gradient is pulled: each node sums its own edges' rows in order, a hub's
+// pieces on their own, added in order at the end.
 
 #include "tessera/core/parallel.h"
 #include "tessera/core/simd.h"
+#include "tessera/sparse/edge_blocks_kernels.h"
 #include "tessera/sparse/sddmm_kernels.h"
 
 namespace tessera {
@@ -156,6 +160,104 @@ void sddmm(const SddmmKernel::Args& k) {
   for (int64_t e = 0; e < k.num_edges; ++e) out[e] = T(0);
 }
 
+using edge_blocks::for_columns;
+using edge_blocks::get;
+using edge_blocks::put;
+using RowsArgs = SddmmRowsKernel::Args;
+using Form = SddmmRowsKernel::Form;
+
+constexpr int64_t kBlock = 64;  // edges whose factors are gathered together
+
+template <class T>
+struct EdgeRows {
+  const RowsArgs& k;
+  const T* const a = static_cast<const T*>(k.a);
+  const T* const b = static_cast<const T*>(k.b);
+  const int64_t width = k.heads > 0 ? k.heads * k.channels : k.channels;
+
+  int64_t id(int64_t position) const { return k.edge_id != nullptr ? k.edge_id[position] : position; }
+
+  void join(int64_t d, int64_t begin, int64_t end) const {
+    const T* x = a + d * width;
+    for (int64_t e = begin; e < end; ++e) {
+      const T* y = b + k.col[e] * width;
+      T* out = static_cast<T*>(k.out) + id(e) * (k.form == Form::dots ? k.heads : width);
+      switch (k.form) {
+        case Form::add: for_columns<T>(0, width, [=]<int L>(int64_t c) { put<L>(out + c, get<L>(x + c) + get<L>(y + c)); }); break;
+        case Form::sub: for_columns<T>(0, width, [=]<int L>(int64_t c) { put<L>(out + c, get<L>(x + c) - get<L>(y + c)); }); break;
+        case Form::mul: for_columns<T>(0, width, [=]<int L>(int64_t c) { put<L>(out + c, get<L>(x + c) * get<L>(y + c)); }); break;
+        case Form::dots: edge_blocks::dots<T>(1, k.heads, k.channels, {x, 0}, {y, 0}, T(1), out); break;
+        case Form::pull: break;
+      }
+    }
+  }
+
+  void pull(int64_t begin, int64_t end, T* sum) const {
+    for (int64_t j = 0; j < width; ++j) sum[j] = T(0);
+    if (k.heads == 0) {
+      for (int64_t e = begin; e < end; ++e) {
+        const T *g = a + id(e) * width, *y = b != nullptr ? b + k.col[e] * width : nullptr;
+        for_columns<T>(0, width, [=]<int L>(int64_t c) {
+          put<L>(sum + c, get<L>(sum + c) + (y != nullptr ? get<L>(g + c) * get<L>(y + c) : get<L>(g + c)));
+        });
+      }
+      return;
+    }
+    T weight[kBlock];
+    const int64_t block = k.heads < kBlock ? kBlock / k.heads : 1;
+    for (int64_t e = begin; e < end; e += block) {
+      const int64_t n = end - e < block ? end - e : block;
+      if (k.heads > kBlock) {
+        edge_blocks::add_rows<T>(1, k.heads, k.channels, a + id(e) * k.heads, {b, width, k.col + e}, sum);
+        continue;
+      }
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t h = 0; h < k.heads; ++h) weight[i * k.heads + h] = a[id(e + i) * k.heads + h];
+      edge_blocks::add_rows<T>(n, k.heads, k.channels, weight, {b, width, k.col + e}, sum);
+    }
+  }
+
+  void scale(T* out) const {
+    if (k.factor == 1) return;
+    for (int64_t j = 0; j < width; ++j) out[j] *= T(k.factor);
+  }
+};
+
+template <class T>
+void edge_rows(const RowsArgs& k) {
+  const EdgeRows<T> rows{k};
+  T *out = static_cast<T*>(k.out), *partials = static_cast<T*>(k.partials);
+  const int64_t grain = kForkElements / (kChunkCost * (rows.width + kRowCost)) + 1;
+  parallel_for(k.num_chunks, grain, [&](int64_t first, int64_t last) {
+    for (int64_t c = first; c < last; ++c) {
+      const Chunk& chunk = k.chunks[c];
+      for (int64_t d = chunk.row_begin; d < chunk.row_end; ++d) {
+        const int64_t begin = k.rowptr[d] > chunk.edge_begin ? k.rowptr[d] : chunk.edge_begin;
+        const int64_t end = k.rowptr[d + 1] < chunk.edge_end ? k.rowptr[d + 1] : chunk.edge_end;
+        if (k.form != Form::pull) {
+          rows.join(d, begin, end);
+        } else if (chunk.slot >= 0) {
+          rows.pull(begin, end, partials + chunk.slot * rows.width);
+        } else {
+          rows.pull(begin, end, out + d * rows.width);
+          rows.scale(out + d * rows.width);
+        }
+      }
+    }
+  });
+  if (k.form != Form::pull) return;
+  parallel_for(k.num_hubs, 16, [&](int64_t first, int64_t last) {
+    for (int64_t h = first; h < last; ++h) {
+      const Hub& hub = k.hubs[h];
+      T* to = out + hub.row * rows.width;
+      for (int64_t j = 0; j < rows.width; ++j) to[j] = partials[hub.slot_begin * rows.width + j];
+      for (int64_t s = hub.slot_begin + 1; s < hub.slot_end; ++s)
+        for (int64_t j = 0; j < rows.width; ++j) to[j] += partials[s * rows.width + j];
+      rows.scale(to);
+    }
+  });
+}
+
 }  // namespace
 
 template <Isa>
@@ -163,5 +265,11 @@ void SddmmKernel::cpu(const Args& args) {
   args.is_double ? sddmm<double>(args) : sddmm<float>(args);
 }
 template void SddmmKernel::cpu<kIsa>(const Args&);
+
+template <Isa>
+void SddmmRowsKernel::cpu(const Args& args) {
+  args.is_double ? edge_rows<double>(args) : edge_rows<float>(args);
+}
+template void SddmmRowsKernel::cpu<kIsa>(const Args&);
 
 }  // namespace tessera

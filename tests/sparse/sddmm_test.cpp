@@ -80,6 +80,71 @@ TEST(SddmmDot, InfinityTimesOne) {
   }
 }
 
+Case head_dot_case(const TwoSided& g, int64_t heads, int64_t channels) {
+  const Graph graph = g.graph();
+  const int64_t width = heads * channels;
+  return {.name = "sddmm_dot " + g.name + ", " + std::to_string(heads) + " x " + std::to_string(channels),
+          .inputs = {real(Shape{g.num_dst, width}).saved(), real(Shape{g.num_src, width}).saved()},
+          .call = [=](const Tensors& in) { return sddmm_dot(graph, in[0], in[1], heads); },
+          .reference =
+              [=](const Arrays& in) {
+                Array out(Shape{g.num_edges(), heads});
+                for (int64_t e = 0; e < g.num_edges(); ++e)
+                  for (int64_t j = 0; j < width; ++j)
+                    out(e, j / channels) += in[0](g.dst[size_t(e)], j) * in[1](g.src[size_t(e)], j);
+                return out;
+              },
+          .k = double(channels) / 4 + 2,
+          .grad_k = double(g.largest_degree()) / 4 + 2};
+}
+
+TEST(SddmmDot, ByHeadsEqualsTheReference) {
+  for (const TwoSided& g : two_sided_graphs()) verify(head_dot_case(g, 2, 3));
+  for (const auto& [heads, channels] :
+       std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 41}, {8, 8}, {8, 1}, {4, 32}, {3, 5}, {65, 1}, {2, 0}})
+    verify(head_dot_case(TwoSided(graph("duplicates")), heads, channels));
+}
+
+Case rows_case(const TwoSided& g, EdgeOp op, int64_t width) {
+  const Graph graph = g.graph();
+  Case c{.name = "sddmm " + std::to_string(int(op)) + " " + g.name + ", width " + std::to_string(width),
+         .inputs = {real(Shape{g.num_dst, width}), real(Shape{g.num_src, width})},
+         .call = [=](const Tensors& in) { return sddmm(graph, op, in[0], in[1]); },
+         .reference =
+             [=](const Arrays& in) {
+               Array out(Shape{g.num_edges(), width});
+               for (int64_t e = 0; e < g.num_edges(); ++e)
+                 for (int64_t j = 0; j < width; ++j) {
+                   const Real a = in[0](g.dst[size_t(e)], j), b = in[1](g.src[size_t(e)], j);
+                   out(e, j) = op == EdgeOp::add ? a + b : op == EdgeOp::sub ? a - b : a * b;
+                 }
+               return out;
+             },
+         .k = 1,
+         .grad_k = double(g.largest_degree()) / 2 + 2};
+  if (op == EdgeOp::mul)
+    for (Input& input : c.inputs) input.saved();
+  return c;
+}
+
+TEST(Sddmm, RowsEqualTheReference) {
+  for (const EdgeOp op : {EdgeOp::add, EdgeOp::sub, EdgeOp::mul}) {
+    for (const TwoSided& g : two_sided_graphs()) verify(rows_case(g, op, g.num_edges() > 1000 ? 2 : 5));
+    for (const int64_t width : {0, 1, 3, 8, 17, 64, 129}) verify(rows_case(TwoSided(graph("duplicates")), op, width));
+  }
+}
+
+TEST(Sddmm, Errors) {
+  const Graph graph = TwoSided("", 3, 2, {0, 1}, {0, 1}).graph();
+  verify_errors(
+      {{[&] { sddmm(graph, EdgeOp::add, ones(Shape{3, 4}), ones(Shape{3, 4})); },
+        "InvalidArgument: sddmm: a_dst has shape [3, 4] but the graph has 2 destinations, so it needs [2, F]"},
+       {[&] { sddmm(graph, EdgeOp::mul, ones(Shape{2, 4}), ones(Shape{3, 5})); },
+        "InvalidArgument: sddmm: a_dst has shape [2, 4] and b_src [3, 5] but they need the same width"},
+       {[&] { sddmm_dot(graph, ones(Shape{2, 4}), ones(Shape{3, 4}), 3); },
+        "InvalidArgument: sddmm_dot: a_dst has shape [2, 4] but 3 heads need [num_dst, heads x channels]"}});
+}
+
 TEST(SddmmDot, Errors) {
   const Graph graph = TwoSided("", 3, 2, {0, 1}, {0, 1}).graph();
   const auto call = [&](const Tensor& a, const Tensor& b) { return [=] { sddmm_dot(graph, a, b); }; };

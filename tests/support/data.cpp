@@ -15,6 +15,8 @@ std::filesystem::path shared_data() {
   return std::filesystem::is_directory(path, ignored) ? path : std::filesystem::path();
 }
 
+std::filesystem::path repository_file(const std::string& path) { return std::filesystem::path(TESSERA_SOURCE_DIR) / path; }
+
 namespace {
 void skip(const std::string& why) { GTEST_SKIP() << why; }
 }  // namespace

@@ -1,0 +1,185 @@
+#pragma once
+
+#include "tessera/core/simd.h"
+
+/// What kernels do with a block of a row's edges that are taken together: sums and products over heads and channels, of
+/// rows that lie anywhere. For kernel files. Numbers of edges come as [edge][head], rows are [head][channel].
+namespace tessera {
+namespace edge_blocks {
+inline namespace TESSERA_TARGET_ISA {
+
+template <class T>
+constexpr T kInfinity = T(__builtin_inf());
+
+template <int L, class T>
+TESSERA_INLINE simd::Vec<T, L> get(const T* p) {
+  return simd::load<L>(p);
+}
+template <int L, class T>
+TESSERA_INLINE void put(T* p, simd::Vec<T, L> v) {
+  simd::store<L>(p, v);
+}
+
+/// Calls f<lanes>(column) for columns [c, count): full vectors, then halves, quarters, ...
+template <class T, int L = simd::kLanes<T>, class F>
+TESSERA_INLINE void for_columns(int64_t c, int64_t count, const F& f) {
+  for (; c + L <= count; c += L) f.template operator()<L>(c);
+  if constexpr (L > 1)
+    if (c < count) for_columns<T, L / 2>(c, count, f);
+}
+
+/// Sum of f<lanes>(column) over columns [c, count), begun with `sum`.
+template <class T, int L, class F>
+TESSERA_INLINE T sum_columns(simd::Vec<T, L> sum, int64_t c, int64_t count, const F& f) {
+  for (; c + L <= count; c += L) sum += f.template operator()<L>(c);
+  if constexpr (L == 1) {
+    return sum[0];
+  } else if constexpr (L == 2) {
+    return sum_columns<T, 1>(simd::Vec<T, 1>{sum[0] + sum[1]}, c, count, f);
+  } else if constexpr (L == 4) {
+    return sum_columns<T, 2>(__builtin_shufflevector(sum, sum, 0, 1) + __builtin_shufflevector(sum, sum, 2, 3), c, count, f);
+  } else if constexpr (L == 8) {
+    return sum_columns<T, 4>(
+        __builtin_shufflevector(sum, sum, 0, 1, 2, 3) + __builtin_shufflevector(sum, sum, 4, 5, 6, 7), c, count, f);
+  } else {
+    return sum_columns<T, 8>(__builtin_shufflevector(sum, sum, 0, 1, 2, 3, 4, 5, 6, 7) +
+                                 __builtin_shufflevector(sum, sum, 8, 9, 10, 11, 12, 13, 14, 15),
+                             c, count, f);
+  }
+}
+template <class T, class F>
+TESSERA_INLINE T sum_columns(int64_t count, const F& f) {
+  if (count == 1) return f.template operator()<1>(0)[0];
+  if (count < 4) return sum_columns<T, 2>(simd::Vec<T, 2>{}, 0, count, f);
+  return sum_columns<T, simd::kLanes<T>>(simd::Vec<T, simd::kLanes<T>>{}, 0, count, f);
+}
+
+/// The rows of a block: gathered by node or by edge id, next to each other, or one for all (stride 0).
+template <class T>
+struct Rows {
+  const T* base;
+  int64_t stride;
+  const int32_t* node = nullptr;
+  const int64_t* edge = nullptr;
+  TESSERA_INLINE const T* operator[](int64_t i) const {
+    return base + (node != nullptr ? int64_t(node[i]) : edge != nullptr ? edge[i] : i) * stride;
+  }
+};
+
+/// Functions of rows are called, not inlined: each is used several times, and compile time is what they would cost.
+
+/// out[i, h] = factor * sum over c of a[i][h, c] * b[i][h, c]
+template <class T>
+[[gnu::noinline]] void dots(int64_t n, int64_t heads, int64_t channels, Rows<T> a, Rows<T> b, T factor, T* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    const T *x = a[i], *y = b[i];
+    for (int64_t h = 0; h < heads; ++h, x += channels, y += channels)
+      out[i * heads + h] = factor * sum_columns<T>(channels, [=]<int L>(int64_t c) { return get<L>(x + c) * get<L>(y + c); });
+  }
+}
+
+/// sum[h, c] += sum over i of w[i, h] * x[i][h, c]. Four edges at a time, so that a sum is read and written a fourth as often.
+template <class T>
+[[gnu::noinline]] void add_rows(int64_t n, int64_t heads, int64_t channels, const T* w, Rows<T> x, T* sum) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const T *x0 = x[i], *x1 = x[i + 1], *x2 = x[i + 2], *x3 = x[i + 3], *wi = w + i * heads;
+    for (int64_t h = 0; h < heads; ++h) {
+      const T w0 = wi[h], w1 = wi[heads + h], w2 = wi[2 * heads + h], w3 = wi[3 * heads + h];
+      const int64_t end = (h + 1) * channels;
+      for_columns<T>(h * channels, end, [=]<int L>(int64_t c) {
+        put<L>(sum + c, get<L>(sum + c) + w0 * get<L>(x0 + c) + w1 * get<L>(x1 + c) + w2 * get<L>(x2 + c) + w3 * get<L>(x3 + c));
+      });
+    }
+  }
+  for (; i < n; ++i) {
+    const T* x0 = x[i];
+    for (int64_t h = 0; h < heads; ++h) {
+      const T w0 = w[i * heads + h];
+      for_columns<T>(h * channels, (h + 1) * channels,
+                     [=]<int L>(int64_t c) { put<L>(sum + c, get<L>(sum + c) + w0 * get<L>(x0 + c)); });
+    }
+  }
+}
+
+/// The rows of `x` with the edges' added, in `room`.
+template <class T>
+[[gnu::noinline]] Rows<T> mixed(int64_t n, int64_t width, Rows<T> x, Rows<T> edge, T* room) {
+  for (int64_t i = 0; i < n; ++i) {
+    const T *xi = x[i], *ei = edge[i];
+    T* to = room + i * width;
+    for_columns<T>(0, width, [=]<int L>(int64_t c) { put<L>(to + c, get<L>(xi + c) + get<L>(ei + c)); });
+  }
+  return {room, width};
+}
+
+/// The derivative of leaky_relu: 1 above 0, else the slope.
+template <int L, class T>
+TESSERA_INLINE simd::Vec<T, L> steepness(simd::Vec<T, L> u, T slope) {
+  return u > simd::Vec<T, L>{} ? simd::splat<L>(T(1)) : simd::splat<L>(slope);
+}
+
+/// out[h] = join(out[h], x[i, h]) over i.
+template <class T, class F>
+TESSERA_INLINE void join_edges(int64_t n, int64_t heads, const T* x, T* out, const F& join) {
+  if (heads == 1) {
+    constexpr int L = simd::kLanes<T>;
+    int64_t i = 0;
+    if (n >= L) {
+      simd::Vec<T, L> v = get<L>(x);
+      for (i = L; i + L <= n; i += L) v = join.template operator()<L>(v, get<L>(x + i));
+      for (int l = 0; l < L; ++l) out[0] = join.template operator()<1>(simd::Vec<T, 1>{out[0]}, simd::Vec<T, 1>{v[l]})[0];
+    }
+    for (; i < n; ++i) out[0] = join.template operator()<1>(simd::Vec<T, 1>{out[0]}, simd::Vec<T, 1>{x[i]})[0];
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i)
+    for_columns<T>(0, heads, [=]<int L>(int64_t h) {
+      put<L>(out + h, join.template operator()<L>(get<L>(out + h), get<L>(x + i * heads + h)));
+    });
+}
+
+template <class T>
+[[gnu::noinline]] void largest(int64_t n, int64_t heads, const T* x, T* out) {
+  join_edges(n, heads, x, out, []<int L>(simd::Vec<T, L> a, simd::Vec<T, L> b) { return b > a ? b : a; });
+}
+template <class T>
+[[gnu::noinline]] void add_edges(int64_t n, int64_t heads, const T* x, T* out) {
+  join_edges(n, heads, x, out, []<int L>(simd::Vec<T, L> a, simd::Vec<T, L> b) { return a + b; });
+}
+
+/// A maximum of -inf shifts nothing: what follows it is then exp(-inf) = 0.
+template <class T>
+TESSERA_INLINE T shift_of(T m) {
+  return m == -kInfinity<T> ? T(0) : m;
+}
+
+/// x[i, h] = exp(x[i, h] - shift[h])
+template <class T>
+[[gnu::noinline]] void exponentials(int64_t n, int64_t heads, T* x, const T* shift) {
+  for (int64_t i = 0; i < n; ++i) {
+    T* xi = x + i * heads;
+    for_columns<T>(0, heads, [=]<int L>(int64_t h) { put<L>(xi + h, get<L>(xi + h) - get<L>(shift + h)); });
+  }
+  for (int64_t j = 0; j < n * heads; ++j) x[j] = simd::exp(x[j]);
+}
+
+/// weight[i, h] = exp(score[i, h] - norm[i][h]) * norm[i][heads + h]: the softmax, once its norm is known.
+template <class T>
+[[gnu::noinline]] void softmax_weights(int64_t n, int64_t heads, const T* score, Rows<T> norm, T* weight) {
+  for (int64_t i = 0; i < n; ++i) {
+    const T *shift = norm[i], *si = score + i * heads;
+    T* wi = weight + i * heads;
+    for_columns<T>(0, heads, [=]<int L>(int64_t h) { put<L>(wi + h, get<L>(si + h) - get<L>(shift + h)); });
+  }
+  for (int64_t j = 0; j < n * heads; ++j) weight[j] = simd::exp(weight[j]);
+  for (int64_t i = 0; i < n; ++i) {
+    const T* factor = norm[i] + heads;
+    T* wi = weight + i * heads;
+    for_columns<T>(0, heads, [=]<int L>(int64_t h) { put<L>(wi + h, get<L>(wi + h) * get<L>(factor + h)); });
+  }
+}
+
+}  // namespace TESSERA_TARGET_ISA
+}  // namespace edge_blocks
+}  // namespace tessera
