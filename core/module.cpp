@@ -5,6 +5,8 @@
 #include <cstring>
 #include <set>
 
+#include "tessera/core/printable.h"
+
 namespace tessera {
 
 std::string parameter_table(const std::vector<std::pair<std::string, Tensor>>& named) {
@@ -41,7 +43,7 @@ void check_state(const StateDict& source, const NamedTensors& target, const char
               to_text(tensor.dtype()) + " " + to_text(tensor.shape()));
   }
   for (const auto& [name, tensor] : source)
-    if (!known.contains(name)) problem("unexpected " + name + " " + to_text(tensor.shape()));
+    if (!known.contains(name)) problem("unexpected " + printable(name) + " " + to_text(tensor.shape()));
   check(problems.empty(), "{}: {}", who, problems);
 }
 

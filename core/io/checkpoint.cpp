@@ -6,6 +6,7 @@
 
 #include "tessera/core/io/safetensors.h"
 #include "tessera/core/io/sha256.h"
+#include "tessera/core/printable.h"
 
 namespace tessera {
 namespace {
@@ -39,7 +40,7 @@ T parse(const std::string& name, const std::string& text, int base = 10) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   check(error == std::errc{} && end == text.data() + text.size(), "checkpoint: {} is '{}' but needs to be a number", name,
-        text);
+        printable(text));
   return value;
 }
 
@@ -78,7 +79,7 @@ uint64_t Checkpoint::unsigned_integer(const std::string& name) const { return pa
 double Checkpoint::number(const std::string& name) const {
   const std::string& value = text(name);
   const size_t at = value.rfind(" = ");
-  check(at != std::string::npos, "checkpoint: {} is '{}' but needs to be a number and its bits", name, value);
+  check(at != std::string::npos, "checkpoint: {} is '{}' but needs to be a number and its bits", name, printable(value));
   return std::bit_cast<double>(parse<uint64_t>(name, value.substr(at + 3), 16));
 }
 
@@ -107,10 +108,10 @@ Checkpoint load_checkpoint(const std::string& path) {
                  "{}: not a checkpoint of tessera, its __metadata__ has no {} and {}", path, kSemantics, kDigest);
   const std::string version = std::to_string(kCheckpointSemantics);
   check<IoError>(out.text(kSemantics) == version, "{}: written with checkpoint semantics {}, this program reads {}", path,
-                 out.text(kSemantics), version);
+                 printable(out.text(kSemantics)), version);
   const std::string digest = digest_of(out);
   check<IoError>(out.text(kDigest) == digest, "{}: damaged, the content has the digest {} but needs {}", path, digest,
-                 out.text(kDigest));
+                 printable(out.text(kDigest)));
   out.values.erase(kSemantics);
   out.values.erase(kDigest);
   return out;

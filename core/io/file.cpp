@@ -132,25 +132,6 @@ bool file_exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
-std::string printable(std::string_view text) {
-  constexpr size_t kMost = 100;
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    // Not in the middle of a UTF-8 sequence.
-    if (i >= kMost && (uint8_t(text[i]) & 0xc0) != 0x80) return out + "...";
-    const uint8_t byte = uint8_t(text[i]);
-    if (byte < 32 || byte == 127) {
-      out += "\\x";
-      out += "0123456789abcdef"[byte >> 4];
-      out += "0123456789abcdef"[byte & 15];
-    } else {
-      out += text[i];
-    }
-    if (i >= kMost + 8) return out + "...";
-  }
-  return out;
-}
-
 void FileWriter::write(const void* data, size_t bytes) {
   size_ += bytes;
   const auto* next = static_cast<const char*>(data);

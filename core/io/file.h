@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "tessera/core/printable.h"
+
 /// Files as bytes. A path is a string of bytes that is passed on untouched (a std::filesystem::path converts by itself).
 /// Every error is an IoError that starts with the path.
 namespace tessera {
@@ -52,9 +54,6 @@ std::string read_file(const std::string& path, uint64_t limit = uint64_t{4} << 3
 
 /// Whether there is something other than a folder.
 bool file_exists(const std::string& path);
-
-/// Text from a file as it may stand in a one-line message: control bytes as \xNN, cut after 100 bytes.
-std::string printable(std::string_view text);
 
 /// Where `write_atomically`'s writer puts the content.
 class FileWriter {

@@ -40,6 +40,7 @@ TEST(Ranking, AucLeavesMissingLabelsOut) {
   EXPECT_EQ(auc.defined, 2);
 }
 
+// H40
 TEST(Ranking, OneClassAloneIsUndefined) {
   for (const auto measure : {roc_auc, average_precision}) {
     const TaskMean one = measure(column({.2, .5, .9}), column({1, 1, 1}));
@@ -77,6 +78,7 @@ TEST(Ranking, RegressionErrors) {
   EXPECT_EQ(none.defined, 0);
 }
 
+// H39
 TEST(Ranking, HitsAtKAreStrict) {
   EXPECT_EQ(hits_at_k(column({.3, .3}), column({.3, .3, .3}), 1), 0);
   const Tensor yes = column({.9, .5}), no = column({.5, .4, .3});
@@ -89,7 +91,8 @@ TEST(Ranking, HitsAtKAreStrict) {
 TEST(Ranking, RanksOfTiesAreTheMiddle) {
   const Tensor yes = column({3, 1, 2, 5}), no = Tensor::from<double>({1, 2, 3, 4, 2, 2, 2, 2, 1, 9, 9, 9}, {4, 3});
   const Ranking r = ranking(yes, no);
-  // Row 0: {1, 2, 3}: 3 ties once: 1.5. Row 1: {4, 2, 2}: three above: 4. Row 2: {2, 2, 1}: two ties: 2. Row 3: three above: 4.
+  // Row 0: {1, 2, 3}: 3 ties once: 1.5. Row 1: {4, 2, 2}: three above: 4. Row 2: {2, 2, 1}: two ties: 2. Row 3: three
+  // above: 4.
   EXPECT_NEAR(r.mrr, (1 / 1.5 + 0.25 + 0.5 + 0.25) / 4, 1e-15);
   EXPECT_EQ(r.hits_at_1, 0);
   EXPECT_EQ(r.hits_at_3, 0.5);
@@ -107,7 +110,8 @@ TEST(Ranking, ConfusionAndF1) {
   EXPECT_EQ(f1(scores, labels, Average::micro), accuracy(scores, labels));
   EXPECT_NEAR(f1(scores, labels, Average::macro), (2.0 / 3 + 0.5 + 0) / 3, 1e-15);
   EXPECT_EQ(f1(scores, labels, Average::macro, Tensor::from<int32_t>({0, 2}, {2})), 1);
-  const Tensor many = Tensor::from<double>({1, -1, 1, 1, -1, -1}, {3, 2}), truth = Tensor::from<double>({1, 0, 0, 1, 1, NAN}, {3, 2});
+  const Tensor many = Tensor::from<double>({1, -1, 1, 1, -1, -1}, {3, 2}),
+               truth = Tensor::from<double>({1, 0, 0, 1, 1, NAN}, {3, 2});
   EXPECT_EQ(f1_multilabel(many, truth, Average::micro), 4.0 / 6);  // 2 right, 1 wrong yes, 1 wrong no
   EXPECT_EQ(f1_multilabel(many, truth, Average::macro), (0.5 + 1) / 2);
   EXPECT_EQ(f1_multilabel(many, zeros({3, 2}), Average::micro, 5), 0);
@@ -118,9 +122,14 @@ TEST(Ranking, Errors) {
   const Tensor labels = zeros({2}, DType::i32);
   verify_errors({
       {[&] { roc_auc(x, y); }, "InvalidArgument: roc_auc: scores have shape [2, 2] but labels [2]"},
-      {[&] { roc_auc(y, column({0, 2})); },
+      {[&] {
+         roc_auc(y, column({0, 2}));
+       },
        "InvalidArgument: roc_auc: the label of row 1, column 0 is 2 but needs to be 0, 1 or NaN"},
-      {[&] { roc_auc(column({1, NAN}), y); }, "InvalidArgument: roc_auc: the score of row 1, column 0 is NaN"},
+      {[&] {
+         roc_auc(column({1, NAN}), y);
+       },
+       "InvalidArgument: roc_auc: the score of row 1, column 0 is NaN"},
       {[&] { average_precision(zeros({}), zeros({})); },
        "InvalidArgument: average_precision: scores have shape [] but need one or two dimensions"},
       {[&] { rmse(column({NAN}), column({1})); }, "InvalidArgument: rmse: the score of row 0, column 0 is NaN"},
@@ -132,7 +141,9 @@ TEST(Ranking, Errors) {
        "InvalidArgument: ranking: positives have shape [2] and negatives [2] but need to be [B] with B > 0 and [B, K]"},
       {[&] { f1_multilabel(x, y, Average::micro); },
        "InvalidArgument: f1_multilabel: scores have shape [2, 2] and labels [2] but both need to be the same [N, T]"},
-      {[&] { f1_multilabel(x, full({2, 2}, 3), Average::micro); },
+      {[&] {
+         f1_multilabel(x, full({2, 2}, 3), Average::micro);
+       },
        "InvalidArgument: f1_multilabel: labels[0, 0] is 3 but needs to be 0, 1 or NaN"},
       {[&] { f1(y, labels, Average::micro); }, "InvalidArgument: f1: scores have shape [2] but need two dimensions"},
       {[&] { confusion_matrix(x, labels, zeros({0}, DType::i32)); },

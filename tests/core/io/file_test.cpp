@@ -176,11 +176,5 @@ TEST(WriteAtomically, WhatCannotBeWritten) {
   write_atomically("/dev/null", "x");
 }
 
-TEST(Printable, OneLine) {
-  EXPECT_EQ(printable("größe"), "größe");
-  EXPECT_EQ(printable("a\nb\x7f"), "a\\x0ab\\x7f");
-  EXPECT_EQ(printable(std::string(200, 'x')), std::string(100, 'x') + "...");
-}
-
 }  // namespace
 }  // namespace tessera
