@@ -13,6 +13,7 @@ foreach(requirement "TBB;oneTBB;libtbb-dev" "dnnl;oneDNN;libdnnl-dev")
 endforeach()
 find_package(Threads REQUIRED)
 find_package(ZLIB QUIET)
+find_package(CURL 7.85 QUIET)
 
 # Tests and programs need packages that the library does not.
 set(TESSERA_TESTS_WHY "not asked for")
@@ -68,6 +69,8 @@ function(tessera_summary isas)
   endif()
   tessera_summary_line(matmul ON "oneDNN ${dnnl_VERSION} (${DNNL_CPU_RUNTIME})" "")
   tessera_summary_line(gzip "${ZLIB_FOUND}" "zlib ${ZLIB_VERSION_STRING}" "zlib is missing (Debian: zlib1g-dev)")
+  tessera_summary_line(downloads "${CURL_FOUND}" "libcurl ${CURL_VERSION_STRING}"
+    "libcurl 7.85 or newer is missing (Debian: libcurl4-openssl-dev)")
   foreach(part METIS CUDA MPI OpenSlide HDF5)
     tessera_summary_line(${part} OFF "" "no part of this version uses it")
   endforeach()

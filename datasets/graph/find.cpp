@@ -103,17 +103,21 @@ bool load_from(const std::string& place, const std::string& name, bool known_nam
   std::error_code ignored;
   if (!fs::is_directory(place, ignored)) {
     if (!place.ends_with(".npz") || !file_exists(place)) return false;
+    check_recorded(place);
     into = load_graph_npz(place);
     return true;
   }
   for (const char* part : {"graph", "x", "allx", "test.index"})
     if (file_exists(place + "/ind." + name + "." + part)) {
+      check_recorded(place, "ind." + name + ".");
       into = load_planetoid(place, name);
       return true;
     }
   // The files of geom-gcn do not say which set they are: the folder does.
   if (file_exists(place + "/out1_node_feature_label.txt") &&
       (!known_name || lower(fs::path(place).filename().string()) == name)) {
+    check_recorded(place, "out1_");
+    check_recorded(place, name + "_split_");
     into = load_geom_gcn(place, name);
     return true;
   }
@@ -143,6 +147,73 @@ bool load_from(const std::string& place, const std::string& name, bool known_nam
   fail("the data set '{}' is not known; known are {}", printable(name), list);
 }
 
+/// A name as a user gives it.
+struct Asked {
+  std::string spelled, family, name;  // "Geom-GCN/Texas", "geom-gcn", "texas"
+  bool is(const Known& known) const { return name == known.name && (family.empty() || family == known.family); }
+};
+
+Asked parse(const std::string& spelled) {
+  const size_t slash = spelled.find('/');
+  Asked asked{spelled, slash == std::string::npos ? "" : lower(spelled.substr(0, slash)),
+              lower(slash == std::string::npos ? spelled : spelled.substr(slash + 1))};
+  for (const Alias& alias : kAliases)
+    if (asked.name == alias.alias) asked.name = alias.name;
+  return asked;
+}
+
+std::vector<std::string> places_of(const Asked& asked, bool is_known, const std::string& data) {
+  std::vector<std::string> places;
+  if (asked.family.empty()) {
+    // A known name is not taken for whatever lies there.
+    const std::string own = lower(fs::path(data).filename().string());
+    std::error_code ignored;
+    if (!is_known || fs::is_directory(data, ignored) || own == asked.name + ".npz") places.push_back(data);
+    std::vector<std::string> spellings{asked.spelled};
+    if (asked.name != asked.spelled) spellings.push_back(asked.name);
+    for (const std::string& spelling : spellings)
+      for (const char* end : {"", "/raw", ".npz"}) places.push_back(data + "/" + spelling + end);
+  }
+  for (const Known& known : kKnown)
+    if (asked.is(known)) places.push_back(data + "/" + known.place);
+  return places;
+}
+
+void fetch_or_say_where(const CatalogueSet& set, const std::string& folder, const Fetch& how, const std::string& place) {
+  try {
+    fetch(set, folder, how, place);
+  } catch (const Error& error) {
+    fail<IoError>("the data set '{}' is not here and was not downloaded: {}; its files go to {}", set.name, error.what(),
+                  place.empty() ? folder + "/" + set.place : place);
+  }
+}
+
+// A download that was stopped, or a folder that was copied in part.
+void complete_planetoid(const Asked& asked, const std::string& data, const std::string& place, const Fetch& how) {
+  const CatalogueSet* set = find_in_catalogue(asked.name, "planetoid");
+  std::error_code ignored;
+  if (set == nullptr || !fs::is_directory(place, ignored)) return;
+  for (const CatalogueFile& file : set->files)
+    if (file_exists(place + file.name.substr(set->place.size()))) return fetch_or_say_where(*set, data, how, place);
+}
+
+NodeDataset finished(NodeDataset dataset, const Asked& asked, const std::string& data, const Fetch* download) {
+  dataset.name = asked.name;
+  if (asked.family != "geom-gcn" || dataset.splits.size() == 10) return dataset;
+  const std::string folder = data + "/geom-gcn/splits";
+  check_recorded(folder, asked.name + "_split_");
+  dataset.splits = load_geom_gcn_splits(folder, asked.name, dataset.num_nodes);
+  if (const CatalogueSet* set = find_in_catalogue(asked.name, asked.family);
+      set != nullptr && download != nullptr && dataset.splits.empty()) {
+    fetch_or_say_where(*set, data, *download, "");
+    dataset.splits = load_geom_gcn_splits(folder, asked.name, dataset.num_nodes);
+  }
+  check<IoError>(!dataset.splits.empty() || find_in_catalogue(asked.name, "planetoid") == nullptr,
+                 "{}: the splits of '{}' are not there; looked for {}_split_0.6_0.2_0.npz", folder, asked.spelled,
+                 asked.name);
+  return dataset;
+}
+
 }  // namespace
 
 std::vector<std::string> known_node_datasets() {
@@ -154,47 +225,36 @@ std::vector<std::string> known_node_datasets() {
 }
 
 NodeDataset load_node_dataset(const std::string& asked, const std::string& data) {
-  const size_t slash = asked.find('/');
-  const std::string family = slash == std::string::npos ? "" : lower(asked.substr(0, slash));
-  std::string name = lower(slash == std::string::npos ? asked : asked.substr(slash + 1));
-  for (const Alias& alias : kAliases)
-    if (name == alias.alias) name = alias.name;
-  if (name == "karate" && family.empty()) return karate_club();
+  return load_node_dataset(asked, data.empty() ? std::vector<std::string>{} : std::vector<std::string>{data}, nullptr);
+}
 
-  bool is_known = false;
-  std::vector<std::string> places;
-  for (const Known& known : kKnown)
-    if (name == known.name && (family.empty() || family == known.family)) {
-      is_known = true;
-      places.push_back(data + "/" + known.place);
-    }
-  if (data.empty()) {
+NodeDataset load_node_dataset(const std::string& asked, const std::vector<std::string>& folders, const Fetch* download) {
+  const Asked set = parse(asked);
+  if (set.name == "karate" && set.family.empty()) return karate_club();
+  const bool is_known = std::any_of(std::begin(kKnown), std::end(kKnown), [&](const Known& known) { return set.is(known); });
+  if (folders.empty()) {
     if (!is_known) fail_unknown(asked);
     fail("the data set '{}' is read from files, but no data folder is given", asked);
   }
-  if (family.empty()) {
-    std::vector<std::string> nearer;
-    // A known name is not taken for whatever lies there.
-    const std::string own = lower(fs::path(data).filename().string());
-    if (!is_known || fs::is_directory(data) || own == name + ".npz") nearer.push_back(data);
-    std::vector<std::string> spellings{asked};
-    if (name != asked) spellings.push_back(name);
-    for (const std::string& spelling : spellings)
-      for (const char* end : {"", "/raw", ".npz"}) nearer.push_back(data + "/" + spelling + end);
-    places.insert(places.begin(), nearer.begin(), nearer.end());
-  }
-  NodeDataset dataset;
-  for (const std::string& place : places)
-    if (load_from(place, name, is_known, dataset)) {
-      dataset.name = name;
-      if (family == "geom-gcn" && dataset.splits.size() != 10)
-        dataset.splits = load_geom_gcn_splits(data + "/geom-gcn/splits", name, dataset.num_nodes);
-      return dataset;
-    }
-  if (!is_known) fail_unknown(asked);
+
   std::string list;
-  for (const std::string& place : places) list += (list.empty() ? "" : ", ") + place;
-  fail<IoError>("{}: the data set '{}' is not there; looked for it as {}", data, asked, list);
+  for (const std::string& data : folders) {
+    for (const std::string& place : places_of(set, is_known, data)) {
+      if (download != nullptr) complete_planetoid(set, data, place, *download);
+      NodeDataset dataset;
+      if (load_from(place, set.name, is_known, dataset)) return finished(std::move(dataset), set, data, download);
+      list += (list.empty() ? "" : ", ") + place;
+    }
+  }
+  if (!is_known) fail_unknown(asked);
+  const CatalogueSet* known = download == nullptr ? nullptr : find_in_catalogue(set.name, set.family);
+  if (known == nullptr)
+    fail<IoError>("{}: the data set '{}' is not there; looked for it as {}", folders.back(), asked, list);
+  NodeDataset dataset;
+  fetch_or_say_where(*known, folders.back(), *download, "");
+  check<InternalError>(load_from(folders.back() + "/" + known->place, set.name, true, dataset),
+                       "the data set '{}' was downloaded but is not found", asked);
+  return finished(std::move(dataset), set, folders.back(), download);
 }
 
 }  // namespace tessera

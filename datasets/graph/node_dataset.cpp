@@ -38,6 +38,35 @@ Tensor as_tensor(const std::vector<T>& values) {
 
 }  // namespace
 
+bool sparsify_features(NodeDataset& dataset, double most) {
+  if (!dataset.features.defined()) return false;
+  const int64_t n = dataset.num_nodes, width = dataset.num_features;
+  const auto values = dataset.features.span<float>();
+  const int64_t entries = std::count_if(values.begin(), values.end(), [](float x) { return x != 0; });
+  if (double(entries) > most * double(values.size())) return false;
+  Tensor rowptr = Tensor::empty({n + 1}, DType::i64), col = Tensor::empty({entries}, DType::i32),
+         kept = Tensor::empty({entries});
+  int64_t* end = rowptr.mutable_data<int64_t>();
+  int32_t* column = col.mutable_data<int32_t>();
+  float* value = kept.mutable_data<float>();
+  *end++ = 0;
+  int64_t at = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < width; ++j) {
+      const float x = values[size_t(i * width + j)];
+      if (x == 0) continue;
+      column[at] = int32_t(j);
+      value[at++] = x;
+    }
+    *end++ = at;
+  }
+  dataset.features = Tensor();
+  dataset.feature_rowptr = rowptr;
+  dataset.feature_col = col;
+  dataset.feature_values = kept;
+  return true;
+}
+
 void set_identity_features(NodeDataset& dataset) {
   const int64_t n = dataset.num_nodes;
   dataset.features = Tensor();

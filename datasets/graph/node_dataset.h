@@ -39,6 +39,10 @@ struct NodeDataset {
 /// The dataset gets new arrays; other holders of the old ones see no change.
 void normalise_rows(NodeDataset& dataset);
 
+/// Dense features of which at most the share `most` is not zero become sparse: a product with them then costs what is there.
+/// True when they did. NaN is not zero, -0 is.
+bool sparsify_features(NodeDataset& dataset, double most);
+
 /// Gives nodes without features the unit vectors: sparse features (num_nodes, num_nodes).
 void set_identity_features(NodeDataset& dataset);
 
