@@ -88,15 +88,7 @@ struct Walk {
       return far;
     }
     if (k.edge != nullptr) far = mixed(n, width, far, edges(begin), room);
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t h = 0; h < heads; ++h) {
-        const T *x = far[i] + h * channels, *o = own + h * channels, *a = att + h * channels;
-        const T s = slope;
-        score[i * heads + h] = sum_columns<T>(channels, [=]<int L>(int64_t c) {
-          const simd::Vec<T, L> u = get<L>(o + c) + get<L>(x + c);
-          return get<L>(a + c) * (u > simd::Vec<T, L>{} ? u : u * s);
-        });
-      }
+    bent_dots(n, heads, channels, Rows<T>{own, 0}, far, att, slope, score);
     return far;
   }
 

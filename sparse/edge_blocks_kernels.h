@@ -28,30 +28,47 @@ TESSERA_INLINE void for_columns(int64_t c, int64_t count, const F& f) {
     if (c < count) for_columns<T, L / 2>(c, count, f);
 }
 
-/// Sum of f<lanes>(column) over columns [c, count), begun with `sum`.
-template <class T, int L, class F>
-TESSERA_INLINE T sum_columns(simd::Vec<T, L> sum, int64_t c, int64_t count, const F& f) {
-  for (; c + L <= count; c += L) sum += f.template operator()<L>(c);
-  if constexpr (L == 1) {
-    return sum[0];
-  } else if constexpr (L == 2) {
-    return sum_columns<T, 1>(simd::Vec<T, 1>{sum[0] + sum[1]}, c, count, f);
-  } else if constexpr (L == 4) {
-    return sum_columns<T, 2>(__builtin_shufflevector(sum, sum, 0, 1) + __builtin_shufflevector(sum, sum, 2, 3), c, count, f);
+template <class T, int L>
+TESSERA_INLINE T sum_lanes(simd::Vec<T, L> v) {
+  if constexpr (L == 16) {
+    return sum_lanes<T, 8>(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                           __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
   } else if constexpr (L == 8) {
-    return sum_columns<T, 4>(
-        __builtin_shufflevector(sum, sum, 0, 1, 2, 3) + __builtin_shufflevector(sum, sum, 4, 5, 6, 7), c, count, f);
+    return sum_lanes<T, 4>(__builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7));
+  } else if constexpr (L == 4) {
+    return (v[0] + v[1]) + (v[2] + v[3]);
   } else {
-    return sum_columns<T, 8>(__builtin_shufflevector(sum, sum, 0, 1, 2, 3, 4, 5, 6, 7) +
-                                 __builtin_shufflevector(sum, sum, 8, 9, 10, 11, 12, 13, 14, 15),
-                             c, count, f);
+    return v[0] + v[1];
   }
 }
-template <class T, class F>
-TESSERA_INLINE T sum_columns(int64_t count, const F& f) {
-  if (count == 1) return f.template operator()<1>(0)[0];
-  if (count < 4) return sum_columns<T, 2>(simd::Vec<T, 2>{}, 0, count, f);
-  return sum_columns<T, simd::kLanes<T>>(simd::Vec<T, simd::kLanes<T>>{}, 0, count, f);
+
+/// The four sums of four vectors, each added in the same order as the others.
+template <class T, int L>
+TESSERA_INLINE void sum_four(const simd::Vec<T, L>* v, T* sums) {
+  if constexpr (L == 16) {
+    simd::Vec<T, 8> half[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      half[i] = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3, 4, 5, 6, 7) +
+                __builtin_shufflevector(v[i], v[i], 8, 9, 10, 11, 12, 13, 14, 15);
+    sum_four<T, 8>(half, sums);
+  } else if constexpr (L == 8) {
+    simd::Vec<T, 4> half[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      half[i] = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3) + __builtin_shufflevector(v[i], v[i], 4, 5, 6, 7);
+    sum_four<T, 4>(half, sums);
+  } else if constexpr (L == 4) {
+    const simd::Vec<T, 4> a =
+        __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6) + __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
+    const simd::Vec<T, 4> b =
+        __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6) + __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
+    simd::store<4>(sums,
+                   simd::Vec<T, 4>(__builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7)));
+  } else {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) sums[i] = sum_lanes<T, L>(v[i]);
+  }
 }
 
 /// The rows of a block: gathered by node or by edge id, next to each other, or one for all (stride 0).
@@ -66,16 +83,69 @@ struct Rows {
   }
 };
 
+/// out[i, h] = sum over c of f<lanes>(x, y, z, c), where x, y are head h of a[i] and b[i], z head h of `shared`. Four results
+/// at a time, edge by edge and head by head, so that their sums across lanes are folded together; the last group repeats its
+/// last one. f gives lanes c, c + 1, ...
+template <class T, int L, class F>
+TESSERA_INLINE void pair_sums_by(int64_t n, int64_t heads, int64_t channels, Rows<T> a, Rows<T> b, const T* shared, const F& f,
+                                 T* out) {
+  if constexpr (L > 1)
+    if (channels < L) return pair_sums_by<T, L / 2>(n, heads, channels, a, b, shared, f, out);
+  const int64_t count = n * heads;
+  int64_t i = 0, h = 0;
+  for (int64_t j = 0; j < count; j += 4) {
+    const int64_t here = count - j < 4 ? count - j : 4;
+    const T *x[4], *y[4], *z[4];
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; ++q) {
+      x[q] = a[i] + h * channels;
+      y[q] = b[i] + h * channels;
+      z[q] = shared + h * channels;
+      if (q + 1 < here || j + 4 < count) {
+        const bool next = ++h == heads;
+        i += next ? 1 : 0;
+        h = next ? 0 : h;
+      }
+    }
+    T sums[4];
+    int64_t c = 0;
+    if constexpr (L > 1) {
+      simd::Vec<T, L> v[4] = {};
+      for (; c + L <= channels; c += L)
+#pragma GCC unroll 4
+        for (int q = 0; q < 4; ++q) v[q] += f.template operator()<L>(x[q], y[q], z[q], c);
+      sum_four<T, L>(v, sums);
+    } else {
+      for (int q = 0; q < 4; ++q) sums[q] = T(0);
+    }
+    for (; c < channels; ++c)
+#pragma GCC unroll 4
+      for (int q = 0; q < 4; ++q) sums[q] += f.template operator()<1>(x[q], y[q], z[q], c)[0];
+    for (int64_t q = 0; q < here; ++q) out[j + q] = sums[q];
+  }
+}
+
 /// Functions of rows are called, not inlined: each is used several times, and compile time is what they would cost.
 
 /// out[i, h] = factor * sum over c of a[i][h, c] * b[i][h, c]
 template <class T>
 [[gnu::noinline]] void dots(int64_t n, int64_t heads, int64_t channels, Rows<T> a, Rows<T> b, T factor, T* out) {
-  for (int64_t i = 0; i < n; ++i) {
-    const T *x = a[i], *y = b[i];
-    for (int64_t h = 0; h < heads; ++h, x += channels, y += channels)
-      out[i * heads + h] = factor * sum_columns<T>(channels, [=]<int L>(int64_t c) { return get<L>(x + c) * get<L>(y + c); });
-  }
+  pair_sums_by<T, simd::kLanes<T>>(
+      n, heads, channels, a, b, a.base,
+      []<int L>(const T* x, const T* y, const T*, int64_t c) { return get<L>(x + c) * get<L>(y + c); }, out);
+  for (int64_t j = 0; j < n * heads; ++j) out[j] *= factor;
+}
+
+/// out[i, h] = sum over c of att[h, c] * leaky_relu(a[i][h, c] + b[i][h, c])
+template <class T>
+[[gnu::noinline]] void bent_dots(int64_t n, int64_t heads, int64_t channels, Rows<T> a, Rows<T> b, const T* att, T slope, T* out) {
+  pair_sums_by<T, simd::kLanes<T>>(
+      n, heads, channels, a, b, att,
+      [slope]<int L>(const T* x, const T* y, const T* z, int64_t c) {
+        const simd::Vec<T, L> u = get<L>(x + c) + get<L>(y + c);
+        return get<L>(z + c) * (u > simd::Vec<T, L>{} ? u : u * slope);
+      },
+      out);
 }
 
 /// sum[h, c] += sum over i of w[i, h] * x[i][h, c]. Four edges at a time, so that a sum is read and written a fourth as often.
@@ -133,10 +203,16 @@ TESSERA_INLINE void join_edges(int64_t n, int64_t heads, const T* x, T* out, con
     for (; i < n; ++i) out[0] = join.template operator()<1>(simd::Vec<T, 1>{out[0]}, simd::Vec<T, 1>{x[i]})[0];
     return;
   }
-  for (int64_t i = 0; i < n; ++i)
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4, x += 4 * heads)
     for_columns<T>(0, heads, [=]<int L>(int64_t h) {
-      put<L>(out + h, join.template operator()<L>(get<L>(out + h), get<L>(x + i * heads + h)));
+      const simd::Vec<T, L> front = join.template operator()<L>(get<L>(x + h), get<L>(x + heads + h)),
+                            back = join.template operator()<L>(get<L>(x + 2 * heads + h), get<L>(x + 3 * heads + h));
+      put<L>(out + h, join.template operator()<L>(get<L>(out + h), join.template operator()<L>(front, back)));
     });
+  for (; i < n; ++i, x += heads)
+    for_columns<T>(0, heads,
+                   [=]<int L>(int64_t h) { put<L>(out + h, join.template operator()<L>(get<L>(out + h), get<L>(x + h))); });
 }
 
 template <class T>

@@ -29,49 +29,6 @@ struct BitsOf<double> {
   using type = int64_t;
 };
 
-template <class T, int L>
-TESSERA_INLINE T sum_lanes(simd::Vec<T, L> v) {
-  if constexpr (L == 16) {
-    return sum_lanes<T, 8>(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
-                           __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
-  } else if constexpr (L == 8) {
-    return sum_lanes<T, 4>(__builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7));
-  } else if constexpr (L == 4) {
-    return (v[0] + v[1]) + (v[2] + v[3]);
-  } else {
-    return v[0] + v[1];
-  }
-}
-
-/// The four sums of four vectors, each added in the same order as the others.
-template <class T, int L>
-TESSERA_INLINE void sum_four(const simd::Vec<T, L>* v, T* sums) {
-  if constexpr (L == 16) {
-    simd::Vec<T, 8> half[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i)
-      half[i] = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3, 4, 5, 6, 7) +
-                __builtin_shufflevector(v[i], v[i], 8, 9, 10, 11, 12, 13, 14, 15);
-    sum_four<T, 8>(half, sums);
-  } else if constexpr (L == 8) {
-    simd::Vec<T, 4> half[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i)
-      half[i] = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3) + __builtin_shufflevector(v[i], v[i], 4, 5, 6, 7);
-    sum_four<T, 4>(half, sums);
-  } else if constexpr (L == 4) {
-    const simd::Vec<T, 4> a =
-        __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6) + __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
-    const simd::Vec<T, 4> b =
-        __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6) + __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
-    simd::store<4>(sums,
-                   simd::Vec<T, 4>(__builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7)));
-  } else {
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) sums[i] = sum_lanes<T, L>(v[i]);
-  }
-}
-
 /// sums[i] = dot(a, b[i]); width >= L.
 template <class T, int L>
 TESSERA_INLINE void dot_four(const T* a, const T* const* b, int64_t width, T* sums) {
@@ -98,7 +55,7 @@ TESSERA_INLINE void dot_four(const T* a, const T* const* b, int64_t width, T* su
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) sum[i] += av * V(Mask(simd::load<L>(b[i] + tail)) & fresh);
     }
-    sum_four<T, L>(sum, sums);
+    edge_blocks::sum_four<T, L>(sum, sums);
   }
 }
 
