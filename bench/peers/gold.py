@@ -68,6 +68,21 @@ def cases():
     add("transformer_conv", "beta_mean", transformer(heads=2, beta=True, concat=False))
     add("transformer_conv", "edges", transformer(heads=2, edge_dim=4), edge=4)
     add("transformer_conv", "no_root", transformer(heads=2, root_weight=False, beta=True, bias=False))
+
+    def gat_model(nn):
+        """PyG's examples/gat.py, its two layers in a list."""
+        import torch
+
+        class Gat(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.convs = torch.nn.ModuleList([nn.GATConv(5, 3, heads=4), nn.GATConv(12, 2, heads=2, concat=False)])
+
+            def forward(self, x, edge_index):
+                return self.convs[1](torch.nn.functional.elu(self.convs[0](x, edge_index)), edge_index)
+
+        return Gat()
+    add("gat_model", "citation", gat_model)
     return found
 
 

@@ -174,5 +174,51 @@ TEST(GcnNorm, Errors) {
                   "Unsupported: gcn_norm: dtype i32 is not supported, use f32 or f64"}});
 }
 
+TEST(SelfLoops, AreMadeOnce) {
+  const Graph graph = TwoSided(test::graph("self_loops")).graph();
+  EXPECT_TRUE(with_self_loops(graph).graph.is(with_self_loops(graph).graph));
+  EXPECT_TRUE(gcn_norm(graph).graph.is(with_self_loops(graph).graph));
+}
+
+/// Edges that are no loops, then each node's loop: the mean of what comes in from others, or a number.
+Case looped_features_case(const TwoSided& g, const std::optional<double>& fill) {
+  const Graph graph = g.graph();
+  return {.name = "looped_features " + g.name,
+          .inputs = {real(Shape{g.num_edges(), 3})},
+          .call = [=](const Tensors& in) { return looped_features(graph, in[0], fill); },
+          .reference =
+              [=](const Arrays& in) {
+                std::vector<int64_t> kept, degree(size_t(g.num_dst));
+                for (int64_t e = 0; e < g.num_edges(); ++e)
+                  if (g.src[size_t(e)] != g.dst[size_t(e)]) {
+                    kept.push_back(e);
+                    ++degree[size_t(g.dst[size_t(e)])];
+                  }
+                const int64_t others = int64_t(kept.size());
+                Array out(Shape{others + g.num_dst, 3});
+                for (int64_t i = 0; i < others; ++i)
+                  for (int64_t j = 0; j < 3; ++j) {
+                    const int64_t d = g.dst[size_t(kept[size_t(i)])];
+                    out(i, j) = in[0](kept[size_t(i)], j);
+                    out(others + d, j) += out(i, j) / Real(double(degree[size_t(d)]));
+                  }
+                for (int64_t d = 0; fill && d < g.num_dst; ++d)
+                  for (int64_t j = 0; j < 3; ++j) out(others + d, j) = Real(*fill);
+                return out;
+              },
+          .k = double(g.largest_degree()) / 4 + 2,
+          .grad_k = 4};
+}
+
+TEST(SelfLoops, FeaturesOfLoopedEdges) {
+  for (const char* name : {"empty", "one_node", "no_edges", "empty_ends", "self_loops", "duplicates", "star"})
+    for (const std::optional<double>& fill : {std::optional<double>(), std::optional<double>(0.5)})
+      verify(looped_features_case(TwoSided(test::graph(name)), fill));
+  verify_errors({{[] { looped_features(TwoSided(test::graph("path")).graph(), zeros(Shape{3, 2})); },
+                  "InvalidArgument: looped_features: features have shape [3, 2] but 32 edges need [32, D]"},
+                 {[] { with_self_loops(TwoSided("", 2, 3, {0}, {0}).graph()); },
+                  "InvalidArgument: with_self_loops: the graph has 2 sources and 3 destinations but needs as many of both"}});
+}
+
 }  // namespace
 }  // namespace tessera::test
