@@ -22,29 +22,8 @@ SegmentPlanState& defined_state(const std::shared_ptr<SegmentPlanState>& state) 
 
 SegmentSchedule make_segment_schedule(const int64_t* offsets, int64_t num_segments) {
   SegmentSchedule made;
-  int64_t first = 0;  // of the segments that are not in a chunk yet
-  int64_t cost = 0;
-  const auto close = [&](int64_t end) {
-    if (first < end) made.chunks.push_back({offsets[first], offsets[end], int32_t(first), int32_t(end), -1});
-    first = end;
-    cost = 0;
-  };
-  for (int64_t s = 0; s < num_segments; ++s) {
-    const int64_t begin = offsets[s], end = offsets[s + 1], rows = end - begin;
-    made.longest = std::max(made.longest, rows);
-    if (rows > kHubRows) {
-      close(s);
-      const int64_t slot = made.slots;
-      for (int64_t p = begin; p < end; p += kHubRows)
-        made.chunks.push_back({p, std::min(p + kHubRows, end), int32_t(s), int32_t(s + 1), made.slots++});
-      made.hubs.push_back({s, slot, made.slots});
-      first = s + 1;
-      continue;
-    }
-    if (cost + rows + kSegmentCost > kSegmentChunkCost) close(s);
-    cost += rows + kSegmentCost;
-  }
-  close(num_segments);
+  made.slots = cut_segments(offsets, num_segments, made.chunks, made.hubs);
+  for (int64_t s = 0; s < num_segments; ++s) made.longest = std::max(made.longest, offsets[s + 1] - offsets[s]);
   return made;
 }
 

@@ -1,7 +1,8 @@
 // What goes back from segments to their rows, on CPUs: a pass over the result's rows, in chunks of about equal rows, with
 // what a segment has in the cache. Large results are written past the caches, in whole lines, where the rows allow it. The
 // backward pass of a product walks a segment forth and back, multiplying by what is before and what is behind: right with
-// any number of zeros, without a division. It needs no memory but the result's.
+// any number of zeros, without a division. It needs no memory but the result's, and two rows for each piece of a hub, whose
+// products say what is before and behind each piece, so that threads share a hub.
 
 #include "tessera/core/parallel.h"
 #include "tessera/core/simd.h"
@@ -86,48 +87,99 @@ void spread_deviation(const Spread& k) {
   });
 }
 
-/// Columns [j0, j0 + L) of a segment: what is before a row goes into its result on the way forth, what is behind it on the
-/// way back.
+/// Row of place p, from column j.
+TESSERA_INLINE int64_t element(const Spread& k, int64_t p, int64_t j) {
+  return (k.plan.order != nullptr ? k.plan.order[p] : p) * k.width + j;
+}
+
+/// Calls f(column, lanes as a constant) for vectors of columns, then for those that are left.
+template <class T, class F>
+TESSERA_INLINE void for_columns(int64_t width, const F& f) {
+  constexpr int L = simd::kLanes<T>;
+  int64_t j = 0;
+  for (; j + L <= width; j += L) f.template operator()<L>(j);
+  for (; j < width; ++j) f.template operator()<1>(j);
+}
+
+/// Columns [j, j + L) of places [begin, end): what is before a row goes into its result on the way forth, what is behind it
+/// on the way back.
 template <class T, int L>
-TESSERA_INLINE void product_columns(const Spread& k, const T* x, const T* grad, const T* initial, T* out, int64_t s,
-                                    int64_t j) {
-  const int64_t width = k.width, begin = k.plan.offsets[s], end = k.plan.offsets[s + 1];
-  const auto at = [&](int64_t p) __attribute__((always_inline)) {
-    return (k.plan.order != nullptr ? k.plan.order[p] : p) * width + j;
-  };
-  Lanes<T, L> before = get<L>(grad + s * width + j);
-  if (initial != nullptr) before = before * get<L>(initial + s * width + j);
+TESSERA_INLINE void product_columns(const Spread& k, int64_t begin, int64_t end, int64_t j, Lanes<T, L> before,
+                                    Lanes<T, L> behind) {
+  const T* x = static_cast<const T*>(k.x);
+  T* out = static_cast<T*>(k.out);
   for (int64_t p = begin; p < end; ++p) {
-    const int64_t i = at(p);
+    const int64_t i = element(k, p, j);
     put<L>(out + i, before);
     before = before * get<L>(x + i);
   }
-  Lanes<T, L> behind = Lanes<T, L>{} + T(1);
   for (int64_t p = end - 1; p >= begin; --p) {
-    const int64_t i = at(p);
+    const int64_t i = element(k, p, j);
     put<L>(out + i, get<L>(out + i) * behind);
     behind = behind * get<L>(x + i);
   }
 }
 
+/// What is before a segment's first row.
+template <class T, int L>
+TESSERA_INLINE Lanes<T, L> first_factor(const Spread& k, int64_t segment, int64_t j) {
+  const Lanes<T, L> grad = get<L>(static_cast<const T*>(k.grad) + segment * k.width + j);
+  if (k.initial == nullptr) return grad;
+  return grad * get<L>(static_cast<const T*>(k.initial) + segment * k.width + j);
+}
+
 template <class T>
 void spread_product(const Spread& k) {
-  constexpr int L = simd::kLanes<T>;
-  const T* x = static_cast<const T*>(k.x);
-  const T* grad = static_cast<const T*>(k.grad);
-  const T* initial = static_cast<const T*>(k.initial);
-  T* out = static_cast<T*>(k.out);
-  const int64_t grain = kForkElements / (kSegmentChunkCost * (k.width + 4)) + 1;
+  const int64_t width = k.width;
+  const int64_t grain = kForkElements / (kSegmentChunkCost * (width + 4)) + 1;
+  // Of each piece of a hub: what is before it, and what is behind it, which is its own product to begin with.
+  T* before = static_cast<T*>(k.partials);
+  T* behind = before + k.plan.num_slots * width;
+  parallel_for(k.plan.num_hubs > 0 ? k.plan.num_chunks : 0, grain, [=, &k](int64_t first, int64_t last) {
+    for (int64_t c = first; c < last; ++c) {
+      const SegmentChunk& chunk = k.plan.chunks[c];
+      if (chunk.slot < 0) continue;
+      for_columns<T>(
+          width, [&]<int L>(int64_t j) __attribute__((always_inline)) {
+            Lanes<T, L> product = Lanes<T, L>{} + T(1);
+            for (int64_t p = chunk.begin; p < chunk.end; ++p)
+              product = product * get<L>(static_cast<const T*>(k.x) + element(k, p, j));
+            put<L>(behind + chunk.slot * width + j, product);
+          });
+    }
+  });
+  parallel_for(k.plan.num_hubs, 16, [=, &k](int64_t first, int64_t last) {
+    for (int64_t h = first; h < last; ++h) {
+      const SegmentHub& hub = k.plan.hubs[h];
+      for_columns<T>(
+          width, [&]<int L>(int64_t j) __attribute__((always_inline)) {
+            Lanes<T, L> product = first_factor<T, L>(k, hub.segment, j);
+            for (int64_t s = hub.slot_begin; s < hub.slot_end; ++s) {
+              put<L>(before + s * width + j, product);
+              product = product * get<L>(behind + s * width + j);
+            }
+            product = Lanes<T, L>{} + T(1);
+            for (int64_t s = hub.slot_end - 1; s >= hub.slot_begin; --s) {
+              const Lanes<T, L> own = get<L>(behind + s * width + j);
+              put<L>(behind + s * width + j, product);
+              product = product * own;
+            }
+          });
+    }
+  });
   parallel_for(k.plan.num_chunks, grain, [=, &k](int64_t first, int64_t last) {
     for (int64_t c = first; c < last; ++c) {
       const SegmentChunk& chunk = k.plan.chunks[c];
-      // A hub is walked whole, by the thread that has its first piece.
-      if (chunk.slot >= 0 && chunk.begin != k.plan.offsets[chunk.segment_begin]) continue;
-      for (int64_t s = chunk.segment_begin; s < chunk.segment_end; ++s) {
-        int64_t j = 0;
-        for (; j + L <= k.width; j += L) product_columns<T, L>(k, x, grad, initial, out, s, j);
-        for (; j < k.width; ++j) product_columns<T, 1>(k, x, grad, initial, out, s, j);
-      }
+      for (int64_t s = chunk.segment_begin; s < chunk.segment_end; ++s)
+        for_columns<T>(
+            width, [&]<int L>(int64_t j) __attribute__((always_inline)) {
+              if (chunk.slot >= 0)
+                product_columns<T, L>(k, chunk.begin, chunk.end, j, get<L>(before + chunk.slot * width + j),
+                                      get<L>(behind + chunk.slot * width + j));
+              else
+                product_columns<T, L>(k, k.plan.offsets[s], k.plan.offsets[s + 1], j, first_factor<T, L>(k, s, j),
+                                      Lanes<T, L>{} + T(1));
+            });
     }
   });
 }

@@ -26,6 +26,7 @@ struct SegmentSpreadKernel {
     const void* initial;    // segments x width, for product, or null
     const int32_t* winner;  // segments x width
     void* out;              // rows x width
+    void* partials;         // for product: 2 x slots x width
   };
   static constexpr const char* name = "segment_spread";
   template <Isa>

@@ -1,16 +1,16 @@
 // Graph building: an edge list becomes compressed rows by a stable counting sort on the destination, the transpose by the
 // same sort on the columns (scatter/counting_sort.cpp). A list that is already sorted by destination is only copied.
-// Ids are checked and narrowed to int32 in one pass over each list before anything else touches them.
+// Ids are checked and narrowed to int32 in one pass over each list before anything else touches them (scatter/ids.cpp).
 
 #include "tessera/sparse/graph.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
-#include <type_traits>
 
 #include "tessera/core/parallel.h"
 #include "tessera/scatter/counting_sort.h"
+#include "tessera/scatter/ids.h"
+#include "tessera/scatter/segment_plan_state.h"
 #include "tessera/sparse/graph_state.h"
 
 namespace tessera {
@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 16;
 constexpr int64_t kMaxNodes = std::numeric_limits<int32_t>::max();
+static_assert(kHubEdges == kHubRows && kChunkCost == kSegmentChunkCost && kRowCost == kSegmentCost);
 
 struct GraphPair {
   GraphState side[2];
@@ -25,69 +26,6 @@ struct GraphPair {
 
 void check_count(const char* what, int64_t count) {
   check(0 <= count && count <= kMaxNodes, "graph: {} is {} but needs to be in [0, {}]", what, count, kMaxNodes);
-}
-
-void check_list(const char* what, const Tensor& ids) {
-  check(ids.defined(), "graph: {} is undefined", what);
-  check(ids.dtype() == DType::i32 || ids.dtype() == DType::i64, "graph: {} has dtype {} but needs i32 or i64", what,
-        ids.dtype());
-  check(ids.ndim() == 1, "graph: {} has shape {} but needs one dimension", what, ids.shape());
-}
-
-/// Checks ids[begin, end) against [0, bound), copying them to `out` unless it is null; false when one is outside.
-template <class T>
-bool check_and_copy(const T* ids, int64_t begin, int64_t end, int64_t bound, int32_t* out) {
-  using U = std::make_unsigned_t<T>;
-  bool outside = false;
-  if (out != nullptr && static_cast<const void*>(out) != ids) {
-    for (int64_t i = begin; i < end; ++i) {
-      outside |= U(ids[i]) >= U(bound);
-      out[i] = int32_t(ids[i]);
-    }
-  } else {
-    for (int64_t i = begin; i < end; ++i) outside |= U(ids[i]) >= U(bound);
-  }
-  return !outside;
-}
-
-/// Errors out naming the first id outside [0, bound); else fills `out` (i32) unless it is null.
-void check_ids(const char* what, const Tensor& ids, int64_t bound, int32_t* out) {
-  const auto apply = [&]<class T>() {
-    const T* values = ids.data<T>();
-    std::atomic<bool> good{true};
-    parallel_for(ids.numel(), kGrain, [&](int64_t begin, int64_t end) {
-      if (!check_and_copy(values, begin, end, bound, out)) good.store(false, std::memory_order_relaxed);
-    });
-    if (good) return;
-    for (int64_t i = 0; i < ids.numel(); ++i)
-      check(0 <= values[i] && values[i] < bound, "graph: {}[{}] is {} but needs to be in [0, {})", what, i, values[i],
-            bound);
-  };
-  ids.dtype() == DType::i32 ? apply.operator()<int32_t>() : apply.operator()<int64_t>();
-}
-
-bool is_sorted(const int32_t* values, int64_t count) {
-  std::atomic<bool> sorted{true};
-  parallel_for(count - 1, kGrain, [&](int64_t begin, int64_t end) {
-    // In blocks, so that the usual unsorted list is left at once.
-    for (int64_t i = begin; i < end && sorted.load(std::memory_order_relaxed);) {
-      bool falls = false;
-      for (const int64_t last = std::min(end, i + 1024); i < last; ++i) falls |= values[i] > values[i + 1];
-      if (falls) sorted.store(false, std::memory_order_relaxed);
-    }
-  });
-  return sorted;
-}
-
-/// Beginnings of the runs of a sorted list.
-void offsets_of_sorted(const int32_t* keys, int64_t count, int64_t num_keys, int64_t* offsets) {
-  parallel_for(num_keys + 1, 1 << 12, [=](int64_t begin, int64_t end) {
-    const int32_t* at = std::lower_bound(keys, keys + count, begin, [](int32_t a, int64_t b) { return a < b; });
-    for (int64_t k = begin; k < end; ++k) {
-      while (at != keys + count && *at < k) ++at;
-      offsets[k] = at - keys;
-    }
-  });
 }
 
 }  // namespace
@@ -109,20 +47,16 @@ Graph GraphState::make(int64_t num_src, int64_t num_dst, Tensor rowptr, Tensor c
 Graph Graph::from_coo(const Tensor& src, const Tensor& dst, int64_t num_src, int64_t num_dst) {
   check_count("num_src", num_src);
   check_count("num_dst", num_dst);
-  check_list("src", src);
-  check_list("dst", dst);
+  check_id_list("graph", "src", src);
+  check_id_list("graph", "dst", dst);
   check(src.numel() == dst.numel(), "graph: src has {} entries but dst has {}", src.numel(), dst.numel());
   const int64_t count = src.numel();
 
   // int32 lists are read where they are; int64 ones are narrowed first.
   const auto narrowed = [&](const char* what, const Tensor& ids, int64_t bound) {
-    if (ids.dtype() == DType::i32) {
-      check_ids(what, ids, bound, nullptr);
-      return ids;
-    }
-    Tensor out = Tensor::empty(Shape{count}, DType::i32);
-    check_ids(what, ids, bound, out.mutable_data<int32_t>());
-    return out;
+    if (ids.dtype() == DType::i64) return narrow_ids("graph", what, ids, bound);
+    check_id_range("graph", what, ids, bound);
+    return ids;
   };
   const Tensor src32 = narrowed("src", src, num_src), dst32 = narrowed("dst", dst, num_dst);
 
@@ -161,7 +95,7 @@ Graph Graph::from_csr(const Tensor& rowptr, const Tensor& col, int64_t num_src) 
   check(rowptr.defined(), "graph: rowptr is undefined");
   check(rowptr.dtype() == DType::i64, "graph: rowptr has dtype {} but needs i64", rowptr.dtype());
   check(rowptr.ndim() == 1 && rowptr.numel() >= 1, "graph: rowptr has shape {} but needs [num_dst + 1]", rowptr.shape());
-  check_list("col", col);
+  check_id_list("graph", "col", col);
   const int64_t num_dst = rowptr.numel() - 1;
   check_count("num_dst", num_dst);
   Tensor own_rowptr = Tensor::from(rowptr.span<int64_t>(), rowptr.shape());
@@ -171,9 +105,7 @@ Graph Graph::from_csr(const Tensor& rowptr, const Tensor& col, int64_t num_src) 
     check(offsets[d] <= offsets[d + 1], "graph: rowptr[{}] is {} but rowptr[{}] before it is {}; offsets must not fall",
           d + 1, offsets[d + 1], d, offsets[d]);
   check(offsets[num_dst] == col.numel(), "graph: rowptr ends at {} but col has {} entries", offsets[num_dst], col.numel());
-  Tensor own_col = Tensor::empty(Shape{col.numel()}, DType::i32);
-  check_ids("col", col, num_src, own_col.mutable_data<int32_t>());
-  return GraphState::make(num_src, num_dst, own_rowptr, own_col, Tensor());
+  return GraphState::make(num_src, num_dst, own_rowptr, narrow_ids("graph", "col", col, num_src), Tensor());
 }
 
 namespace {
@@ -241,29 +173,7 @@ const Schedule& GraphState::schedule_of(const Graph& graph) {
   GraphState& state = *graph.state_;
   return state.schedule.get([&] {
     Schedule made;
-    const int64_t* rowptr = state.rowptr.data<int64_t>();
-    int64_t first = 0;  // of the rows that are not in a chunk yet
-    int64_t cost = 0;
-    const auto close = [&](int64_t end) {
-      if (first < end) made.chunks.push_back({rowptr[first], rowptr[end], int32_t(first), int32_t(end), -1});
-      first = end;
-      cost = 0;
-    };
-    for (int64_t d = 0; d < state.num_dst; ++d) {
-      const int64_t begin = rowptr[d], end = rowptr[d + 1];
-      if (end - begin > kHubEdges) {
-        close(d);
-        const int64_t slot = made.slots;
-        for (int64_t e = begin; e < end; e += kHubEdges)
-          made.chunks.push_back({e, std::min(e + kHubEdges, end), int32_t(d), int32_t(d + 1), made.slots++});
-        made.hubs.push_back({d, slot, made.slots});
-        first = d + 1;
-        continue;
-      }
-      if (cost + (end - begin) + kRowCost > kChunkCost) close(d);
-      cost += end - begin + kRowCost;
-    }
-    close(state.num_dst);
+    made.slots = cut_segments(state.rowptr.data<int64_t>(), state.num_dst, made.chunks, made.hubs);
     return made;
   });
 }
