@@ -7,7 +7,9 @@
 //
 // The general scatter, by an index of the source's shape. Elements that can meet lie on one line along the dimension, so
 // lines are shared out to threads, some 64 neighbouring ones at a time, and each is walked in order: no atomics, and the
-// same bits for every thread count. Lines of a single column cannot be shared: scatter_reduce.cpp turns that case into rows.
+// same bits for every thread count. Where neighbouring lines go to the same place, as with an index that was expanded from
+// one number a row, they are taken as vectors. Lines of a single column cannot be shared: scatter_reduce.cpp turns that case
+// into rows.
 
 #include "tessera/core/half.h"
 #include "tessera/core/parallel.h"
@@ -35,107 +37,149 @@ TESSERA_INLINE void for_lines(const Args& k, const F& f) {
   });
 }
 
-template <class A>
-TESSERA_INLINE bool beats(A value, A best) {
-  return !(value <= best) && best == best;
+/// The ids of n neighbouring elements, as the offsets of their places in the output; whether all are the same.
+TESSERA_INLINE bool places_of(const Args& k, int64_t from, int64_t n, int64_t* places) {
+  int64_t differs = 0;
+  if (k.index32 != nullptr)
+    for (int64_t i = 0; i < n; ++i) places[i] = k.index32[from + i];
+  else
+    for (int64_t i = 0; i < n; ++i) places[i] = k.index64[from + i];
+  for (int64_t i = 0; i < n; ++i) differs |= places[i] ^ places[0];
+  for (int64_t i = 0; i < n; ++i) places[i] = places[i] * k.inner + i;
+  return differs == 0;
 }
 
-template <class T, class I>
-void forward(const Args& k, const I* index) {
+/// Calls f(element of the source, element of the output) for the lines of place d along the dimension; where they go to the
+/// same place both step by one, which the compiler turns into vectors.
+template <class F>
+TESSERA_INLINE void for_elements(const Args& k, int64_t from, int64_t to, int64_t lines, const F& f) {
+  int64_t places[kLines];
+  if (places_of(k, from, lines, places) && lines >= 4) {
+    const int64_t first = to + places[0];
+#pragma GCC ivdep
+    for (int64_t i = 0; i < lines; ++i) f(from + i, first + i);
+  } else {
+    for (int64_t i = 0; i < lines; ++i) f(from + i, to + places[i]);
+  }
+}
+
+/// What is done to an output element: added to, multiplied, or taken over by what is better.
+enum class Step { add, multiply, best };
+
+template <class T, Step kStep>
+void forward(const Args& k) {
   using A = simd::Compute<T>;
+  constexpr bool kBest = kStep == Step::best;
+  const A sign = k.reduce == Reduce::min ? A(-1) : A(1), empty_value = kStep == Step::multiply ? A(1) : A(0);
   const T* src = static_cast<const T*>(k.src);
   const T* initial = static_cast<const T*>(k.initial);
   A* work = static_cast<A*>(k.work);
   T* out = static_cast<T*>(k.out);
   int32_t* state = k.state;
   const int64_t inner = k.inner, length = k.length, size = k.size;
-  const bool best = k.reduce == Reduce::max || k.reduce == Reduce::min, include = k.content == Initial::include;
-  const bool mul = k.reduce == Reduce::mul, mean = k.reduce == Reduce::mean, has_initial = k.content != Initial::none;
-  const A sign = k.reduce == Reduce::min ? A(-1) : A(1);
-  for_lines(k, [=](int64_t from, int64_t to, int64_t lines) {
+  const bool include = k.content == Initial::include, has_initial = k.content != Initial::none;
+  const bool mean = k.reduce == Reduce::mean;
+  for_lines(k, [=, &k](int64_t from, int64_t to, int64_t lines) {
     for (int64_t s = 0; s < size; ++s)
       for (int64_t i = to + s * inner; i < to + s * inner + lines; ++i) {
-        work[i] = include ? A(initial[i]) * sign : mul ? A(1) : A(0);
-        state[i] = best ? -1 : 0;
+        work[i] = include ? A(initial[i]) * sign : empty_value;
+        state[i] = kBest ? -1 : 0;
       }
     for (int64_t d = 0; d < length; ++d)
-      for (int64_t i = 0; i < lines; ++i) {
-        const int64_t e = from + d * inner + i, t = to + int64_t(index[e]) * inner + i;
-        const A value = A(src[e]);
-        if (best) {
-          if ((state[t] < 0 && !include) || beats(value * sign, work[t])) {
-            work[t] = value * sign;
-            state[t] = int32_t(d);
-          }
-        } else {
-          work[t] = mul ? work[t] * value : work[t] + value;
-          ++state[t];
-        }
-      }
+      for_elements(
+          k, from + d * inner, to, lines, [=](int64_t e, int64_t t) __attribute__((always_inline)) {
+            const A value = A(src[e]);
+            if constexpr (kBest) {
+              const A best = work[t], next = value * sign;
+              const bool wins = ((state[t] < 0) & !include) | (!(next <= best) & (best == best));
+              work[t] = wins ? next : best;
+              state[t] = wins ? int32_t(d) : state[t];
+            } else {
+              work[t] = kStep == Step::multiply ? work[t] * value : work[t] + value;
+              ++state[t];
+            }
+          });
     for (int64_t s = 0; s < size; ++s)
       for (int64_t i = to + s * inner; i < to + s * inner + lines; ++i) {
         A value = work[i] * sign;
-        const bool empty = best ? state[i] < 0 && !include : state[i] == 0;
-        const int64_t n = best ? 1 : int64_t(state[i]) + (include ? 1 : 0);
+        const bool empty = kBest ? state[i] < 0 && !include : state[i] == 0;
+        const int64_t n = kBest ? 1 : int64_t(state[i]) + (include ? 1 : 0);
         if (mean && n > 0) value = value / A(n);
-        if (empty) value = has_initial ? A(initial[i]) : mul ? A(1) : A(0);
+        if (empty) value = has_initial ? A(initial[i]) : empty_value;
         out[i] = T(value);
       }
   });
 }
 
-template <class T, class I>
-void backward(const Args& k, const I* index) {
-  using A = simd::Compute<T>;
+/// What is before an element goes into its result on the way forth, what is behind it on the way back.
+template <class T>
+void backward_of_product(const Args& k) {
   const T* src = static_cast<const T*>(k.src);
   const T* initial = static_cast<const T*>(k.initial);
   const T* grad = static_cast<const T*>(k.grad);
-  A* work = static_cast<A*>(k.work);
+  T* work = static_cast<T*>(k.work);
+  T* out = static_cast<T*>(k.grad_src);
+  const int64_t inner = k.inner, length = k.length, size = k.size;
+  const bool include = k.content == Initial::include;
+  for_lines(k, [=, &k](int64_t from, int64_t to, int64_t lines) {
+    for (int64_t s = 0; s < size; ++s)
+      for (int64_t i = to + s * inner; i < to + s * inner + lines; ++i) work[i] = include ? grad[i] * initial[i] : grad[i];
+    for (int64_t d = 0; d < length; ++d)
+      for_elements(
+          k, from + d * inner, to, lines, [=](int64_t e, int64_t t) __attribute__((always_inline)) {
+            out[e] = work[t];
+            work[t] *= src[e];
+          });
+    for (int64_t s = 0; s < size; ++s)
+      for (int64_t i = to + s * inner; i < to + s * inner + lines; ++i) work[i] = T(1);
+    for (int64_t d = length - 1; d >= 0; --d)
+      for_elements(
+          k, from + d * inner, to, lines, [=](int64_t e, int64_t t) __attribute__((always_inline)) {
+            out[e] *= work[t];
+            work[t] *= src[e];
+          });
+  });
+}
+
+template <class T>
+void backward(const Args& k) {
+  using A = simd::Compute<T>;
+  const T* grad = static_cast<const T*>(k.grad);
   T* out = static_cast<T*>(k.grad_src);
   const int32_t* state = k.state;
-  const int64_t inner = k.inner, length = k.length, size = k.size, more = k.content == Initial::include ? 1 : 0;
+  const int64_t inner = k.inner, length = k.length, more = k.content == Initial::include ? 1 : 0;
   const Reduce reduce = k.reduce;
-  for_lines(k, [=](int64_t from, int64_t to, int64_t lines) {
-    if (reduce == Reduce::mul) {
-      // What is before an element goes into its result on the way forth, what is behind it on the way back.
-      for (int64_t s = 0; s < size; ++s)
-        for (int64_t i = to + s * inner; i < to + s * inner + lines; ++i)
-          work[i] = A(grad[i]) * (more == 1 ? A(initial[i]) : A(1));
-      for (int64_t d = 0; d < length; ++d)
-        for (int64_t i = 0; i < lines; ++i) {
-          const int64_t e = from + d * inner + i, t = to + int64_t(index[e]) * inner + i;
-          out[e] = T(work[t]);
-          work[t] *= A(src[e]);
-        }
-      for (int64_t s = 0; s < size; ++s)
-        for (int64_t i = to + s * inner; i < to + s * inner + lines; ++i) work[i] = A(1);
-      for (int64_t d = length - 1; d >= 0; --d)
-        for (int64_t i = 0; i < lines; ++i) {
-          const int64_t e = from + d * inner + i, t = to + int64_t(index[e]) * inner + i;
-          out[e] = T(A(out[e]) * work[t]);
-          work[t] *= A(src[e]);
-        }
-      return;
+  for_lines(k, [=, &k](int64_t from, int64_t to, int64_t lines) {
+    for (int64_t d = 0; d < length; ++d) {
+      const int64_t row = from + d * inner;
+      if (reduce == Reduce::sum)
+        for_elements(
+            k, row, to, lines, [=](int64_t e, int64_t t) __attribute__((always_inline)) { out[e] = grad[t]; });
+      else if (reduce == Reduce::mean)
+        for_elements(
+            k, row, to, lines, [=](int64_t e, int64_t t) __attribute__((always_inline)) {
+              out[e] = T(A(grad[t]) / A(int64_t(state[t]) + more));
+            });
+      else
+        for_elements(
+            k, row, to, lines, [=](int64_t e, int64_t t) __attribute__((always_inline)) {
+              out[e] = state[t] == int32_t(d) ? grad[t] : T();
+            });
     }
-    for (int64_t d = 0; d < length; ++d)
-      for (int64_t i = 0; i < lines; ++i) {
-        const int64_t e = from + d * inner + i, t = to + int64_t(index[e]) * inner + i;
-        if (reduce == Reduce::sum)
-          out[e] = grad[t];
-        else if (reduce == Reduce::mean)
-          out[e] = T(A(grad[t]) / A(int64_t(state[t]) + more));
-        else
-          out[e] = state[t] == int32_t(d) ? grad[t] : T();
-      }
   });
 }
 
 template <class T>
 void along(const Args& k) {
-  if (k.grad == nullptr)
-    k.index32 != nullptr ? forward<T>(k, k.index32) : forward<T>(k, k.index64);
-  else
-    k.index32 != nullptr ? backward<T>(k, k.index32) : backward<T>(k, k.index64);
+  const bool back = k.grad != nullptr;
+  switch (k.reduce) {
+    case Reduce::sum:
+    case Reduce::mean: return back ? backward<T>(k) : forward<T, Step::add>(k);
+    case Reduce::max:
+    case Reduce::min: return back ? backward<T>(k) : forward<T, Step::best>(k);
+    case Reduce::mul:
+      if constexpr (sizeof(T) > 2) return back ? backward_of_product<T>(k) : forward<T, Step::multiply>(k);
+  }
 }
 
 constexpr int64_t kBlock = 2048;                    // edges picked out of the index at a time

@@ -134,6 +134,32 @@ TEST(ScatterReduce, AlongAnyDimension) {
   }
 }
 
+/// An index expanded from one id a row goes the way of vectors; one that differs in a single place does not. Both give what
+/// rows give.
+TEST(ScatterReduce, AlongAnExpandedIndex) {
+  const Restore restore;
+  const int64_t rows = 300, size = 7;
+  for (const Isa isa : isas())
+    for (const int64_t width : {3, 4, 17, 64, 130}) {
+      set_isa(isa);
+      const Tensor x = make_inputs({apart(Shape{rows, width})}, DType::f32)[0];
+      const Tensor index = make_inputs({ids(Shape{rows}, size)}, DType::f32)[0];
+      std::vector<int32_t> expanded;
+      for (int64_t e = 0; e < rows; ++e) expanded.insert(expanded.end(), size_t(width), index.data<int32_t>()[e]);
+      const Tensor whole = Tensor::from(expanded, Shape{rows, width});
+      for (const Reduce reduce : {Reduce::max, Reduce::min})
+        EXPECT_TRUE(same_bits(scatter_reduce_along(x, whole, 0, size, reduce), scatter_reduce(x, index, size, reduce)));
+      // Sums run in the order of the rows either way.
+      EXPECT_TRUE(same_bits(scatter_reduce_along(x, whole, 0, size), scatter_reduce(x, index, size)));
+      expanded[size_t(5 * width + width - 1)] = (expanded[size_t(5 * width)] + 1) % int32_t(size);
+      const Tensor other = scatter_reduce_along(x, Tensor::from(expanded, Shape{rows, width}), 0, size, Reduce::max);
+      const Tensor by_rows = scatter_reduce(x, index, size, Reduce::max);
+      for (int64_t s = 0; s < size; ++s)
+        for (int64_t j = 0; j + 1 < width; ++j)
+          EXPECT_EQ(other.data<float>()[s * width + j], by_rows.data<float>()[s * width + j]);
+    }
+}
+
 TEST(ScatterReduce, AlongWithInitialContent) {
   for (const Reduce reduce : kReductions)
     for (const Before before : {Before::keep, Before::include}) verify(along_case(Shape{2, 4, 5}, 1, 5, reduce, before));
