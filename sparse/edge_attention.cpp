@@ -47,14 +47,13 @@ void check_rows(const char* op, const char* what, const Tensor& x, const Tensor&
 }
 
 void check_common(const Attention& a, const Sides& sides) {
-  check(a.heads >= 1 && a.channels >= 1, "{}: {} heads of {} channels were given but it needs 1 or more of both", a.op, a.heads,
-        a.channels);
+  check(a.heads >= 1 && a.channels >= 1, "{}: {} heads of {} channels were given but it needs 1 or more of both", a.op,
+        a.heads, a.channels);
   check<Unsupported>(a.heads <= EdgeAttentionKernel::kMaxHeads, "{}: {} heads were given but at most {} are supported", a.op,
                      a.heads, EdgeAttentionKernel::kMaxHeads);
   check(a.slope >= 0, "{}: slope is {} but needs to be 0 or more", a.op, a.slope);
   check(a.dropout >= 0 && a.dropout <= 1, "{}: dropout is {} but needs to be in [0, 1]", a.op, a.dropout);
-  if (sides.edge.defined())
-    check_rows(a.op, "edge", sides.edge, sides.src, a.graph.num_edges(), "edges", a.side());
+  if (sides.edge.defined()) check_rows(a.op, "edge", sides.edge, sides.src, a.graph.num_edges(), "edges", a.side());
 }
 
 /// Arguments that all passes share, for a walk along the rows of `graph`: the attention's or its transpose.
@@ -170,7 +169,8 @@ Tensor weights_of(const Attention& a, const Sides& sides) {
 /// What a backward pass needs, as it was.
 struct SavedSides {
   Saved dst, src, edge, att, value, norm;
-  explicit SavedSides(const Sides& s, const Tensor& l) : dst(s.dst), src(s.src), edge(s.edge), att(s.att), value(s.value), norm(l) {}
+  explicit SavedSides(const Sides& s, const Tensor& l)
+      : dst(s.dst), src(s.src), edge(s.edge), att(s.att), value(s.value), norm(l) {}
   Sides get() const {
     const auto of = [](const Saved& s) { return s.defined() ? s.get() : Tensor(); };
     return {of(dst), of(src), of(edge), of(att), of(value)};
@@ -195,14 +195,16 @@ Attention gatv2_of(const char* op, const Graph& graph, const Sides& sides, const
   check_dtype(op, "x_src", sides.src);
   check(sides.att.defined() && sides.att.ndim() == 2 && sides.att.dtype() == sides.src.dtype(),
         "{}: att needs to be [heads, channels] of x_src's dtype", op);
-  const Attention a{op, Scoring::gatv2, graph, sides.att.dim(0), sides.att.dim(1), options.slope, options.dropout, options.random};
+  const Attention a{
+      op, Scoring::gatv2, graph, sides.att.dim(0), sides.att.dim(1), options.slope, options.dropout, options.random};
   check_rows(op, "x_src", sides.src, sides.src, graph.num_src(), "sources", a.width());
   check_rows(op, "x_dst", sides.dst, sides.src, graph.num_dst(), "destinations", a.width());
   check_common(a, sides);
   return a;
 }
 
-Attention dot_of(const char* op, const Graph& graph, const Sides& sides, int64_t heads, const EdgeAttentionOptions& options) {
+Attention dot_of(const char* op, const Graph& graph, const Sides& sides, int64_t heads,
+                 const EdgeAttentionOptions& options) {
   check(graph.defined(), "{}: the graph is undefined", op);
   check_dtype(op, "k", sides.src);
   check(sides.src.ndim() == 2 && heads >= 1 && sides.src.dim(1) % heads == 0,
@@ -222,14 +224,15 @@ Tensor gat_attention(const Graph& graph, const Tensor& x, const Tensor& a_src, c
   check_dtype("gat_attention", "x", x);
   const Sides sides{a_dst, a_src, options.edge, {}, x};
   const int64_t heads = a_src.defined() && a_src.ndim() == 2 && a_src.dim(1) > 0 ? a_src.dim(1) : 1;
-  check(x.ndim() == 2 && x.dim(1) % heads == 0, "gat_attention: x has shape {} but {} heads need [num_src, heads x channels]",
-        x.shape(), heads);
+  check(x.ndim() == 2 && x.dim(1) % heads == 0,
+        "gat_attention: x has shape {} but {} heads need [num_src, heads x channels]", x.shape(), heads);
   const Attention a = additive_of("gat_attention", graph, sides, x.dim(1) / heads, options);
   check_rows(a.op, "x", x, a_src, graph.num_src(), "sources", a.width());
   auto [out, norm] = forward(a, sides);
   record("gat_attention", out, {x, a_src, a_dst, options.edge},
          [a, saved = SavedSides(sides, norm)](const Tensor& grad, Gradients& into) {
-           const Sides g = backward_of(a, saved.get(), saved.norm.get(), grad, into.wants(0) || into.wants(1), into.wants(3));
+           const Sides g =
+               backward_of(a, saved.get(), saved.norm.get(), grad, into.wants(0) || into.wants(1), into.wants(3));
            if (into.wants(0)) into.add(0, g.value);
            if (into.wants(1)) into.add(1, g.src);
            if (into.wants(2)) into.add(2, g.dst);
@@ -262,7 +265,8 @@ Tensor dot_attention(const Graph& graph, const Tensor& q, const Tensor& k, const
   auto [out, norm] = forward(a, sides);
   record("dot_attention", out, {q, k, v, options.edge},
          [a, saved = SavedSides(sides, norm)](const Tensor& grad, Gradients& into) {
-           const Sides g = backward_of(a, saved.get(), saved.norm.get(), grad, into.wants(1) || into.wants(2), into.wants(3));
+           const Sides g =
+               backward_of(a, saved.get(), saved.norm.get(), grad, into.wants(1) || into.wants(2), into.wants(3));
            if (into.wants(0)) into.add(0, g.dst);
            if (into.wants(1)) into.add(1, g.src);
            if (into.wants(2)) into.add(2, g.value);
@@ -271,7 +275,8 @@ Tensor dot_attention(const Graph& graph, const Tensor& q, const Tensor& k, const
   return out;
 }
 
-Tensor gat_attention_weights(const Graph& graph, const Tensor& a_src, const Tensor& a_dst, const EdgeAttentionOptions& options) {
+Tensor gat_attention_weights(const Graph& graph, const Tensor& a_src, const Tensor& a_dst,
+                             const EdgeAttentionOptions& options) {
   const Sides sides{a_dst, a_src, options.edge, {}, {}};
   return weights_of(additive_of("gat_attention_weights", graph, sides, 1, options), sides);
 }

@@ -16,18 +16,18 @@
 ///
 /// f32 or f64, all of one dtype; at most 128 heads. Ids of edges are the graph's: the caller's order.
 /// Gradients: every floating input, exactly that of the formula; leaky_relu's derivative at 0 is the slope. No ties.
-/// Memory: beyond inputs, output and gradients 4 numbers for each destination and head, two of which (the largest score and the sum, log-sum-exp in parts) are kept
-/// between the passes; nothing is stored for an edge.
-/// The same bits for every thread count: a row in its own order, one of more than 4096 edges in pieces of 4096.
-/// Errors: InvalidArgument for shapes, dtypes and options, naming them; Unsupported for other dtypes and more heads.
-/// Schedule and sources: sparse/edge_attention_cpu.cpp.
+/// Memory: beyond inputs, output and gradients 4 numbers for each destination and head, two of which (the largest score and
+/// the sum, log-sum-exp in parts) are kept between the passes; nothing is stored for an edge. The same bits for every thread
+/// count: a row in its own order, one of more than 4096 edges in pieces of 4096. Errors: InvalidArgument for shapes, dtypes
+/// and options, naming them; Unsupported for other dtypes and more heads. Schedule and sources:
+/// sparse/edge_attention_cpu.cpp.
 namespace tessera {
 
 struct EdgeAttentionOptions {
-  Tensor edge{};          ///< what each edge adds, by edge id; each function says where. Undefined: nothing
-  double slope = 0.2;     ///< of leaky_relu below 0; 0 or more
-  double dropout = 0;     ///< p, of the weights
-  Philox random{0, 0};    ///< `generator.next()`, when dropout is not 0
+  Tensor edge{};        ///< what each edge adds, by edge id; each function says where. Undefined: nothing
+  double slope = 0.2;   ///< of leaky_relu below 0; 0 or more
+  double dropout = 0;   ///< p, of the weights
+  Philox random{0, 0};  ///< `generator.next()`, when dropout is not 0
 };
 
 /// Graph attention (Velickovic et al., arXiv 1710.10903), its scores given as what each side adds:

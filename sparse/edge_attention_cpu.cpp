@@ -25,8 +25,8 @@
 #include "tessera/core/parallel.h"
 #include "tessera/core/philox_lanes_kernels.h"
 #include "tessera/core/simd.h"
-#include "tessera/sparse/edge_blocks_kernels.h"
 #include "tessera/sparse/edge_attention_kernels.h"
+#include "tessera/sparse/edge_blocks_kernels.h"
 
 namespace tessera {
 namespace {
@@ -94,8 +94,7 @@ struct Walk {
 
   /// The rows of values, those of the row's own where the walk goes along sources.
   Rows<T> values(int64_t d, int64_t begin, int64_t n, T* room) const {
-    const Rows<T> plain =
-        by_source ? Rows<T>{elements(k.value) + d * width, 0} : nodes(k.value, width, begin);
+    const Rows<T> plain = by_source ? Rows<T>{elements(k.value) + d * width, 0} : nodes(k.value, width, begin);
     if (k.edge == nullptr || k.scoring != Scoring::dot) return plain;
     return mixed(n, width, plain, edges(begin), room + block * width);
   }
@@ -284,8 +283,7 @@ struct Walk {
       for (int64_t j = h * per_head; j < (h + 1) * per_head; ++j) {
         const T g = sums[j] - rest * sums[side + j];
         grad_own[j] = additive ? g : k.scoring == Scoring::dot ? T(k.scale) * g : att[j] * g;
-        if (k.scoring == Scoring::gatv2)
-          (elements(k.grad_att) + partial * w)[j] += sums[2 * w + j] - rest * sums[3 * w + j];
+        if (k.scoring == Scoring::gatv2) (elements(k.grad_att) + partial * w)[j] += sums[2 * w + j] - rest * sums[3 * w + j];
       }
     }
   }
@@ -305,8 +303,7 @@ struct Walk {
       add_edges(n, heads, b.product, side_sum);
       if (k.grad_edge == nullptr) return;
       for (int64_t i = 0; i < n; ++i)
-        for (int64_t h = 0; h < heads; ++h)
-          (elements(k.grad_edge) + id(begin + i) * heads)[h] = b.product[i * heads + h];
+        for (int64_t h = 0; h < heads; ++h) (elements(k.grad_edge) + id(begin + i) * heads)[h] = b.product[i * heads + h];
     } else if (k.scoring == Scoring::dot) {
       for (int64_t j = 0; j < n * heads; ++j) b.product[j] *= T(k.scale);
       add_rows(n, heads, channels, b.product, far, side_sum);

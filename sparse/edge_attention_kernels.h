@@ -38,17 +38,17 @@ struct EdgeAttentionKernel {
     const Hub* hubs;
     int64_t num_hubs;
     int64_t other_rows;
-    const void* own;       // rows x S
-    const void* other;     // other_rows x S, additive: rows of other_stride elements
+    const void* own;    // rows x S
+    const void* other;  // other_rows x S, additive: rows of other_stride elements
     int64_t other_stride;
-    const void* edge;      // edges x S, by edge id; or null
-    const void* att;       // F; gatv2
+    const void* edge;  // edges x S, by edge id; or null
+    const void* att;   // F; gatv2
     double slope, scale;
-    const void* value;     // F a row: gathered, backward_src: the row's own; null in a forward pass that wants norm alone
-    const void* grad;      // F a row: the row's own, backward_src: gathered
-    const void* norm;      // destinations x 2 heads: what scores are shifted by, 1 / sum of exp(score - shift)
-    void* terms;           // destinations x 4 heads: a_dst where additive, norm, D
-    bool drops;            // an edge's head is kept when its word is at or above the threshold
+    const void* value;  // F a row: gathered, backward_src: the row's own; null in a forward pass that wants norm alone
+    const void* grad;   // F a row: the row's own, backward_src: gathered
+    const void* norm;   // destinations x 2 heads: what scores are shifted by, 1 / sum of exp(score - shift)
+    void* terms;        // destinations x 4 heads: a_dst where additive, norm, D
+    bool drops;         // an edge's head is kept when its word is at or above the threshold
     uint32_t threshold;
     double kept_scale;
     Philox random;

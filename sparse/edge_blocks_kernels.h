@@ -83,45 +83,54 @@ struct Rows {
   }
 };
 
-/// out[i, h] = sum over c of f<lanes>(x, y, z, c), where x, y are head h of a[i] and b[i], z head h of `shared`. Four results
-/// at a time, edge by edge and head by head, so that their sums across lanes are folded together; the last group repeats its
-/// last one. f gives lanes c, c + 1, ...
+/// sums[q] = sum over c of f<lanes>(x[q], y[q], z[q], c) for four of each, whose sums across lanes are folded together.
 template <class T, int L, class F>
-TESSERA_INLINE void pair_sums_by(int64_t n, int64_t heads, int64_t channels, Rows<T> a, Rows<T> b, const T* shared, const F& f,
-                                 T* out) {
+TESSERA_INLINE void four_sums(int64_t channels, const T* const* x, const T* const* y, const T* const* z, const F& f,
+                              T* sums) {
+  int64_t c = 0;
+  if constexpr (L > 1) {
+    simd::Vec<T, L> v[4] = {};
+    for (; c + L <= channels; c += L)
+#pragma GCC unroll 4
+      for (int q = 0; q < 4; ++q) v[q] += f.template operator()<L>(x[q], y[q], z[q], c);
+    sum_four<T, L>(v, sums);
+  } else {
+    for (int q = 0; q < 4; ++q) sums[q] = T(0);
+  }
+  for (; c < channels; ++c)
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; ++q) sums[q] += f.template operator()<1>(x[q], y[q], z[q], c)[0];
+}
+
+/// out[i, h] = sum over c of f<lanes>(x, y, z, c), where x, y are head h of a[i] and b[i], z head h of `shared`: four heads
+/// of an edge at a time, or four edges of one head; the last four repeat what is left. f gives lanes c, c + 1, ...
+template <class T, int L, class F>
+TESSERA_INLINE void pair_sums_by(int64_t n, int64_t heads, int64_t channels, Rows<T> a, Rows<T> b, const T* shared,
+                                 const F& f, T* out) {
   if constexpr (L > 1)
     if (channels < L) return pair_sums_by<T, L / 2>(n, heads, channels, a, b, shared, f, out);
-  const int64_t count = n * heads;
-  int64_t i = 0, h = 0;
-  for (int64_t j = 0; j < count; j += 4) {
-    const int64_t here = count - j < 4 ? count - j : 4;
-    const T *x[4], *y[4], *z[4];
+  const bool by_edge = heads == 1;
+  for (int64_t i = 0; i < n; i += by_edge ? 4 : 1) {
+    const T *ai = a[i], *bi = b[i];
+    for (int64_t h = 0; h < heads; h += 4) {
+      const int64_t left = by_edge ? n - i : heads - h, here = left < 4 ? left : 4;
+      const T *x[4], *y[4], *z[4];
 #pragma GCC unroll 4
-    for (int q = 0; q < 4; ++q) {
-      x[q] = a[i] + h * channels;
-      y[q] = b[i] + h * channels;
-      z[q] = shared + h * channels;
-      if (q + 1 < here || j + 4 < count) {
-        const bool next = ++h == heads;
-        i += next ? 1 : 0;
-        h = next ? 0 : h;
+      for (int q = 0; q < 4; ++q) {
+        const int64_t k = q < here ? q : here - 1, at = by_edge ? 0 : (h + k) * channels;
+        x[q] = (by_edge ? a[i + k] : ai) + at;
+        y[q] = (by_edge ? b[i + k] : bi) + at;
+        z[q] = shared + at;
+      }
+      T* to = out + i * heads + h;
+      if (here == 4) {
+        four_sums<T, L>(channels, x, y, z, f, to);
+      } else {
+        T sums[4];
+        four_sums<T, L>(channels, x, y, z, f, sums);
+        for (int64_t q = 0; q < here; ++q) to[q] = sums[q];
       }
     }
-    T sums[4];
-    int64_t c = 0;
-    if constexpr (L > 1) {
-      simd::Vec<T, L> v[4] = {};
-      for (; c + L <= channels; c += L)
-#pragma GCC unroll 4
-        for (int q = 0; q < 4; ++q) v[q] += f.template operator()<L>(x[q], y[q], z[q], c);
-      sum_four<T, L>(v, sums);
-    } else {
-      for (int q = 0; q < 4; ++q) sums[q] = T(0);
-    }
-    for (; c < channels; ++c)
-#pragma GCC unroll 4
-      for (int q = 0; q < 4; ++q) sums[q] += f.template operator()<1>(x[q], y[q], z[q], c)[0];
-    for (int64_t q = 0; q < here; ++q) out[j + q] = sums[q];
   }
 }
 
@@ -138,7 +147,8 @@ template <class T>
 
 /// out[i, h] = sum over c of att[h, c] * leaky_relu(a[i][h, c] + b[i][h, c])
 template <class T>
-[[gnu::noinline]] void bent_dots(int64_t n, int64_t heads, int64_t channels, Rows<T> a, Rows<T> b, const T* att, T slope, T* out) {
+[[gnu::noinline]] void bent_dots(int64_t n, int64_t heads, int64_t channels, Rows<T> a, Rows<T> b, const T* att, T slope,
+                                 T* out) {
   pair_sums_by<T, simd::kLanes<T>>(
       n, heads, channels, a, b, att,
       [slope]<int L>(const T* x, const T* y, const T* z, int64_t c) {
@@ -148,7 +158,8 @@ template <class T>
       out);
 }
 
-/// sum[h, c] += sum over i of w[i, h] * x[i][h, c]. Four edges at a time, so that a sum is read and written a fourth as often.
+/// sum[h, c] += sum over i of w[i, h] * x[i][h, c]. Four edges at a time, so that a sum is read and written a fourth as
+/// often.
 template <class T>
 [[gnu::noinline]] void add_rows(int64_t n, int64_t heads, int64_t channels, const T* w, Rows<T> x, T* sum) {
   int64_t i = 0;
@@ -158,7 +169,8 @@ template <class T>
       const T w0 = wi[h], w1 = wi[heads + h], w2 = wi[2 * heads + h], w3 = wi[3 * heads + h];
       const int64_t end = (h + 1) * channels;
       for_columns<T>(h * channels, end, [=]<int L>(int64_t c) {
-        put<L>(sum + c, get<L>(sum + c) + w0 * get<L>(x0 + c) + w1 * get<L>(x1 + c) + w2 * get<L>(x2 + c) + w3 * get<L>(x3 + c));
+        put<L>(sum + c,
+               get<L>(sum + c) + w0 * get<L>(x0 + c) + w1 * get<L>(x1 + c) + w2 * get<L>(x2 + c) + w3 * get<L>(x3 + c));
       });
     }
   }

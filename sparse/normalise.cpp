@@ -233,9 +233,8 @@ LoopedGraph add_remaining_self_loops(const Graph& graph, const Tensor& weight, d
 const LoopedGraph& with_self_loops(const Graph& graph) {
   check_square("with_self_loops", graph);
   // The looped graph is another one, so keeping it on this one makes no cycle.
-  const std::shared_ptr<const void>& kept = GraphState::of(graph).looped.get([&]() -> std::shared_ptr<const void> {
-    return std::make_shared<const LoopedGraph>(add_remaining_self_loops(graph));
-  });
+  const std::shared_ptr<const void>& kept = GraphState::of(graph).looped.get(
+      [&]() -> std::shared_ptr<const void> { return std::make_shared<const LoopedGraph>(add_remaining_self_loops(graph)); });
   return *static_cast<const LoopedGraph*>(kept.get());
 }
 
@@ -282,11 +281,11 @@ GcnNorm gcn_norm(const Graph& graph, const Tensor& edge_weight, const GcnNormOpt
   check_square("gcn_norm", graph);
   check_weight("gcn_norm", graph, edge_weight);
   // The looped graph is another one, so keeping it on this one makes no cycle.
-  const bool usual = !edge_weight.defined() && options.add_self_loops && options.loop_weight == 1 && options.dtype == DType::f32;
+  const bool usual =
+      !edge_weight.defined() && options.add_self_loops && options.loop_weight == 1 && options.dtype == DType::f32;
   if (!usual) return computed_norm(graph, edge_weight, options);
-  const std::shared_ptr<const void>& kept = GraphState::of(graph).gcn_norm.get([&]() -> std::shared_ptr<const void> {
-    return std::make_shared<const GcnNorm>(computed_norm(graph, {}, options));
-  });
+  const std::shared_ptr<const void>& kept = GraphState::of(graph).gcn_norm.get(
+      [&]() -> std::shared_ptr<const void> { return std::make_shared<const GcnNorm>(computed_norm(graph, {}, options)); });
   return *static_cast<const GcnNorm*>(kept.get());
 }
 

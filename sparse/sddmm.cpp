@@ -97,8 +97,8 @@ Tensor sddmm_dot(const Graph& graph, const Tensor& a_dst, const Tensor& b_src) {
 
 Tensor sddmm_dot(const Graph& graph, const Tensor& a_dst, const Tensor& b_src, int64_t heads) {
   check_sides("sddmm_dot", graph, a_dst, b_src);
-  check(heads >= 1 && a_dst.dim(1) % heads == 0, "sddmm_dot: a_dst has shape {} but {} heads need [num_dst, heads x channels]",
-        a_dst.shape(), heads);
+  check(heads >= 1 && a_dst.dim(1) % heads == 0,
+        "sddmm_dot: a_dst has shape {} but {} heads need [num_dst, heads x channels]", a_dst.shape(), heads);
   Tensor out = edge_rows(graph, Form::dots, heads, a_dst.dim(1) / heads, a_dst, b_src, graph.num_edges(), heads);
   record("sddmm_dot", out, {a_dst, b_src},
          [graph, heads, a = Saved(a_dst), b = Saved(b_src)](const Tensor& grad, Gradients& into) {

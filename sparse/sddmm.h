@@ -32,8 +32,8 @@ enum class EdgeOp : uint8_t { add, sub, mul };
 /// The same bits for every thread count. Errors as `sddmm_dot`.
 Tensor sddmm(const Graph& graph, EdgeOp op, const Tensor& a_dst, const Tensor& b_src);
 
-/// The dot products of `sddmm_dot` for backward passes: no checks, no history, each dot product times src_scale[s] and dst_scale[d] where
-/// defined, and divided by the number of edges of the row for a mean.
+/// The dot products of `sddmm_dot` for backward passes: no checks, no history, each dot product times src_scale[s] and
+/// dst_scale[d] where defined, and divided by the number of edges of the row for a mean.
 Tensor scaled_dots(const Graph& graph, const Tensor& a_dst, const Tensor& b_src, bool mean, const Tensor& src_scale,
                    const Tensor& dst_scale);
 

@@ -130,7 +130,7 @@ struct EdgeRows {
   const RowsArgs& k;
   const T* const a = static_cast<const T*>(k.a);
   const T* const b = static_cast<const T*>(k.b);
-  const int64_t width = k.heads > 0 ? k.heads * k.channels : k.channels;
+  const int64_t width = k.heads > 0 ? k.heads* k.channels : k.channels;
 
   int64_t id(int64_t position) const { return k.edge_id != nullptr ? k.edge_id[position] : position; }
 
@@ -140,9 +140,15 @@ struct EdgeRows {
       const T* y = b + k.col[e] * width;
       T* out = static_cast<T*>(k.out) + id(e) * (k.form == Form::dots ? k.heads : width);
       switch (k.form) {
-        case Form::add: for_columns<T>(0, width, [=]<int L>(int64_t c) { put<L>(out + c, get<L>(x + c) + get<L>(y + c)); }); break;
-        case Form::sub: for_columns<T>(0, width, [=]<int L>(int64_t c) { put<L>(out + c, get<L>(x + c) - get<L>(y + c)); }); break;
-        case Form::mul: for_columns<T>(0, width, [=]<int L>(int64_t c) { put<L>(out + c, get<L>(x + c) * get<L>(y + c)); }); break;
+        case Form::add:
+          for_columns<T>(0, width, [=]<int L>(int64_t c) { put<L>(out + c, get<L>(x + c) + get<L>(y + c)); });
+          break;
+        case Form::sub:
+          for_columns<T>(0, width, [=]<int L>(int64_t c) { put<L>(out + c, get<L>(x + c) - get<L>(y + c)); });
+          break;
+        case Form::mul:
+          for_columns<T>(0, width, [=]<int L>(int64_t c) { put<L>(out + c, get<L>(x + c) * get<L>(y + c)); });
+          break;
         case Form::dots: edge_blocks::dots<T>(1, k.heads, k.channels, {x, 0}, {y, 0}, T(1), out); break;
         case Form::pull: break;
       }

@@ -38,7 +38,8 @@ struct SddmmRowsKernel {
     sub,   // out[edge] = a[d] - b[s]
     mul,   // out[edge] = a[d] * b[s]
     dots,  // out[edge, h] = sum over c of a[d, h, c] * b[s, h, c]
-    pull,  // out[d] = factor * sum over edges of a[edge] * b[s], a by edge id; b null: of a[edge]; heads: a[edge, h] * b[s, h, c]
+    pull,  // out[d] = factor * sum over edges of a[edge] * b[s], a by edge id; b null: of a[edge]; heads: a[edge, h] * b[s,
+           // h, c]
   };
   struct Args {
     bool is_double;

@@ -50,9 +50,7 @@ struct Attention {
     }
     return {};
   }
-  Tensor by_head(const Tensor& rows) const {
-    return sum(reshape(rows, Shape{rows.dim(0), heads, channels}), 2);
-  }
+  Tensor by_head(const Tensor& rows) const { return sum(reshape(rows, Shape{rows.dim(0), heads, channels}), 2); }
   Tensor chain() const {
     Tensor score, value = in[kind == Kind::dot ? 2 : 0];
     switch (kind) {
@@ -104,11 +102,15 @@ void run_layer(const Graph& graph, int64_t in, int64_t heads, int64_t channels, 
   leaves.push_back(x);
   graph.transpose();
   reset_peak_memory();
-  const Timing t = interleave(rounds, {[&] { train(leaves, [&] { return conv(x, graph); }, seed); }})[0];
+  const Timing t = interleave(rounds, {[&] {
+                                train(
+                                    leaves, [&] { return conv(x, graph); }, seed);
+                              }})[0];
   std::printf("GatConv(%lld, %lld, %lld heads), forward + backward: %.1f ms (min %.1f), %.0f MB of tensors at most\n",
               static_cast<long long>(in), static_cast<long long>(channels), static_cast<long long>(heads), 1e3 * t.median(),
               1e3 * t.min(), 1e-6 * double(memory_stats().peak_bytes));
-  write_json(json, {{"gat layer", "forward + backward", "none", t, t, 1, {{"tensor_bytes", double(memory_stats().peak_bytes)}}}});
+  write_json(json,
+             {{"gat layer", "forward + backward", "none", t, t, 1, {{"tensor_bytes", double(memory_stats().peak_bytes)}}}});
 }
 
 int run_bench(int argc, char** argv) {
@@ -147,7 +149,8 @@ int run_bench(int argc, char** argv) {
 
   const int64_t count = graph.num_edges(), nodes = graph.num_dst();
   std::vector<Result> results;
-  Table table({"kind", "heads", "channels", "forward ms", "Medges/s", "vs gather", "vs chain", "both ms", "vs 3 gathers", "vs chain"});
+  Table table({"kind", "heads", "channels", "forward ms", "Medges/s", "vs gather", "vs chain", "both ms", "vs 3 gathers",
+               "vs chain"});
   for (size_t form = 0; form < heads_list.size(); ++form)
     for (const Kind kind : {Kind::gat, Kind::gatv2, Kind::dot}) {
       if (!only.empty() && only != kNames[int(kind)]) continue;
@@ -171,17 +174,27 @@ int run_bench(int argc, char** argv) {
             const NoGrad off;
             a.fused();
           },
-          [&] { train(a.in, [&] { return a.fused(); }, seed); },
-          [&] { gather_rows(rows, width, graph.col().data<int32_t>(), count, {width <= 64 ? 64 : 16, 2}); }};
+          [&] {
+            train(
+                a.in, [&] { return a.fused(); }, seed);
+          },
+          [&] {
+            gather_rows(rows, width, graph.col().data<int32_t>(), count, {width <= 64 ? 64 : 16, 2});
+          }};
       if (chain) {
         contenders.push_back([&] {
           const NoGrad off;
           a.chain();
         });
-        contenders.push_back([&] { train(a.in, [&] { return a.chain(); }, seed); });
+        contenders.push_back([&] {
+          train(
+              a.in, [&] { return a.chain(); }, seed);
+        });
         check_close("the output", a.fused().detach(), a.chain().detach());
-        const std::vector<Tensor> got = train(a.in, [&] { return a.fused(); }, seed);
-        const std::vector<Tensor> expected = train(a.in, [&] { return a.chain(); }, seed);
+        const std::vector<Tensor> got = train(
+            a.in, [&] { return a.fused(); }, seed);
+        const std::vector<Tensor> expected = train(
+            a.in, [&] { return a.chain(); }, seed);
         for (size_t i = 0; i < got.size(); ++i) check_close("a gradient", got[i], expected[i]);
       }
       const std::vector<Timing> t = interleave(rounds, contenders);
@@ -191,13 +204,21 @@ int run_bench(int argc, char** argv) {
       table.row({kNames[int(kind)], std::to_string(heads), std::to_string(channels), number(1e3 * t[0].median(), 1),
                  number(1e-6 * double(count) / t[0].median(), 1), number(forward, 2), number(forward_chain, 2),
                  number(1e3 * t[1].median(), 1), number(both, 2), number(both_chain, 2)});
-      const std::string what = std::string(kNames[int(kind)]) + " " + std::to_string(heads) + " x " + std::to_string(channels);
+      const std::string what =
+          std::string(kNames[int(kind)]) + " " + std::to_string(heads) + " x " + std::to_string(channels);
       results.push_back({what + ", forward", "median of interleaved rounds", "bare row gather", t[0], t[2], forward, {}});
-      results.push_back({what + ", forward + backward", "median of interleaved rounds", "bare row gather, once", t[1], t[2],
-                         speedup(t[1], t[2]), {}});
+      results.push_back({what + ", forward + backward",
+                         "median of interleaved rounds",
+                         "bare row gather, once",
+                         t[1],
+                         t[2],
+                         speedup(t[1], t[2]),
+                         {}});
       if (!chain) continue;
-      results.push_back({what + ", forward", "median of interleaved rounds", "unfused chain", t[0], t[3], forward_chain, {}});
-      results.push_back({what + ", forward + backward", "median of interleaved rounds", "unfused chain", t[1], t[4], both_chain, {}});
+      results.push_back(
+          {what + ", forward", "median of interleaved rounds", "unfused chain", t[0], t[3], forward_chain, {}});
+      results.push_back(
+          {what + ", forward + backward", "median of interleaved rounds", "unfused chain", t[1], t[4], both_chain, {}});
     }
   write_json(json, results);
   return 0;

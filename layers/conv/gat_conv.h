@@ -9,14 +9,14 @@ namespace tessera {
 
 struct GatConvOptions {
   int64_t heads = 1;
-  bool concat = true;                    ///< heads side by side; false: their mean
-  double negative_slope = 0.2;           ///< of leaky_relu
-  double dropout = 0;                    ///< of the attention weights, in training
-  bool add_self_loops = true;            ///< one for each node, in place of those that are there
-  int64_t edge_dim = 0;                  ///< columns of edge features; 0: none
-  std::optional<double> fill_value = {}; ///< features of added loops; without one the mean of a node's incoming ones
+  bool concat = true;                     ///< heads side by side; false: their mean
+  double negative_slope = 0.2;            ///< of leaky_relu
+  double dropout = 0;                     ///< of the attention weights, in training
+  bool add_self_loops = true;             ///< one for each node, in place of those that are there
+  int64_t edge_dim = 0;                   ///< columns of edge features; 0: none
+  std::optional<double> fill_value = {};  ///< features of added loops; without one the mean of a node's incoming ones
   bool bias = true;
-  bool residual = false;                 ///< adds x W_res^T
+  bool residual = false;  ///< adds x W_res^T
 };
 
 /// What a layer attends to: weights (E', H) by edge id of `graph`, which has the loops that the layer added.

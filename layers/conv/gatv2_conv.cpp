@@ -23,8 +23,11 @@ Scored score(const Gatv2Conv& conv, const Tensor& x, const Graph& graph, const T
   check(x.dim(0) == graph.num_src() && graph.num_src() == graph.num_dst(),
         "gatv2_conv: x has {} rows but the graph has {} sources and {} destinations", x.dim(0), graph.num_src(),
         graph.num_dst());
-  Scored s{graph, left, options.share_weights ? left : conv.lin_r(x),
-           reshape(conv.att, Shape{conv.att.dim(1), conv.att.dim(2)}), {}};
+  Scored s{graph,
+           left,
+           options.share_weights ? left : conv.lin_r(x),
+           reshape(conv.att, Shape{conv.att.dim(1), conv.att.dim(2)}),
+           {}};
   Tensor features = edge_attr;
   if (features.defined()) {
     check(options.edge_dim > 0, "gatv2_conv: edge_attr was given but the layer was made without edge_dim");

@@ -6,15 +6,15 @@ namespace tessera {
 
 struct Gatv2ConvOptions {
   int64_t heads = 1;
-  bool concat = true;                    ///< heads side by side; false: their mean
-  double negative_slope = 0.2;           ///< of leaky_relu
-  double dropout = 0;                    ///< of the attention weights, in training
-  bool add_self_loops = true;            ///< one for each node, in place of those that are there
-  int64_t edge_dim = 0;                  ///< columns of edge features; 0: none
-  std::optional<double> fill_value = {}; ///< features of added loops; without one the mean of a node's incoming ones
-  bool bias = true;                      ///< of lin_l, lin_r and the layer
-  bool share_weights = false;            ///< lin_r is lin_l
-  bool residual = false;                 ///< adds x W_res^T
+  bool concat = true;                     ///< heads side by side; false: their mean
+  double negative_slope = 0.2;            ///< of leaky_relu
+  double dropout = 0;                     ///< of the attention weights, in training
+  bool add_self_loops = true;             ///< one for each node, in place of those that are there
+  int64_t edge_dim = 0;                   ///< columns of edge features; 0: none
+  std::optional<double> fill_value = {};  ///< features of added loops; without one the mean of a node's incoming ones
+  bool bias = true;                       ///< of lin_l, lin_r and the layer
+  bool share_weights = false;             ///< lin_r is lin_l
+  bool residual = false;                  ///< adds x W_res^T
 };
 
 /// GATv2 (Brody et al., arXiv 2105.14491), with H heads of `out` channels, l = lin_l(x), r = lin_r(x):
@@ -25,11 +25,10 @@ struct Gatv2ConvOptions {
 /// x (N, in), out (N, H out), or (N, out) for the mean; edge_attr (E, edge_dim), by edge id. A node without edges (no loops
 /// added) gives the bias. Gradients: x, edge_attr and all parameters.
 /// State and initial values are torch_geometric.nn.GATv2Conv's: `lin_l`, `lin_r` (weight by glorot, bias uniform by fan-in),
-/// `lin_edge.weight`, `res.weight`, `att` (1, H, out) by glorot, `bias` zeros. A state dict of shared weights has both names,
-/// as there; the tensors are the same.
-/// Runs on `gatv2_attention`; with edge features W_e edge (E, H out) is made, as there.
-/// Errors: InvalidArgument for shapes and options, edge features without edge_dim, and in training with dropout without a
-/// generator.
+/// `lin_edge.weight`, `res.weight`, `att` (1, H, out) by glorot, `bias` zeros. A state dict of shared weights has both
+/// names, as there; the tensors are the same. Runs on `gatv2_attention`; with edge features W_e edge (E, H out) is made, as
+/// there. Errors: InvalidArgument for shapes and options, edge features without edge_dim, and in training with dropout
+/// without a generator.
 struct Gatv2Conv {
   Linear lin_l, lin_r, lin_edge, res;
   Tensor att, bias;

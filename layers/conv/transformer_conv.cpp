@@ -43,9 +43,10 @@ Tensor forward(const TransformerConv& conv, const Tensor& x, const Graph& graph,
 
 }  // namespace
 
-TransformerConv::TransformerConv(int64_t in, int64_t out, Generator& generator, TransformerConvOptions given) : options(given) {
-  check(in >= 1 && out >= 1 && options.heads >= 1, "transformer_conv: in {}, out {} and heads {} need to be 1 or more", in, out,
-        options.heads);
+TransformerConv::TransformerConv(int64_t in, int64_t out, Generator& generator, TransformerConvOptions given)
+    : options(given) {
+  check(in >= 1 && out >= 1 && options.heads >= 1, "transformer_conv: in {}, out {} and heads {} need to be 1 or more", in,
+        out, options.heads);
   const LinearOptions side{.bias = options.bias}, plain{.bias = false};
   const int64_t width = options.heads * out, total = options.concat ? width : out;
   lin_key = Linear(in, width, generator, side);
@@ -59,7 +60,8 @@ TransformerConv::TransformerConv(int64_t in, int64_t out, Generator& generator, 
 Tensor TransformerConv::operator()(const Tensor& x, const Graph& graph, const Tensor& edge_attr) const {
   return forward(*this, x, graph, nullptr, edge_attr);
 }
-Tensor TransformerConv::operator()(const Tensor& x, const Graph& graph, Generator& generator, const Tensor& edge_attr) const {
+Tensor TransformerConv::operator()(const Tensor& x, const Graph& graph, Generator& generator,
+                                   const Tensor& edge_attr) const {
   return forward(*this, x, graph, &generator, edge_attr);
 }
 

@@ -28,8 +28,9 @@ Gat::Gat(const GatOptions& given, Generator& generator) : options(given) {
         given.out_heads);
   for (int i = 0; i < given.layers; ++i) {
     const bool last = i + 1 == given.layers;
-    convs.emplace_back(i == 0 ? given.in : given.hidden * given.heads, last ? given.out : given.hidden, generator,
-                       GatConvOptions{.heads = last ? given.out_heads : given.heads, .concat = !last, .dropout = given.dropout});
+    convs.emplace_back(
+        i == 0 ? given.in : given.hidden * given.heads, last ? given.out : given.hidden, generator,
+        GatConvOptions{.heads = last ? given.out_heads : given.heads, .concat = !last, .dropout = given.dropout});
   }
 }
 

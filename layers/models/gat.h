@@ -8,7 +8,7 @@ namespace tessera {
 
 struct GatOptions {
   int64_t in = 0;
-  int64_t hidden = 8;     ///< channels of each head
+  int64_t hidden = 8;  ///< channels of each head
   int64_t out = 0;
   int layers = 2;
   int64_t heads = 8;      ///< side by side, of every layer but the last
@@ -16,8 +16,9 @@ struct GatOptions {
   double dropout = 0.6;   ///< on the input of every layer and on the attention weights
 };
 
-/// Graph attention network (Velickovic et al., arXiv 1710.10903): layers of GatConv with ELU and dropout between them, the last
-/// bare. State names and initial values are those of GATConvs in a list, `convs.<i>.lin.weight`, `convs.<i>.att_src`, ...
+/// Graph attention network (Velickovic et al., arXiv 1710.10903): layers of GatConv with ELU and dropout between them, the
+/// last bare. State names and initial values are those of GATConvs in a list, `convs.<i>.lin.weight`, `convs.<i>.att_src`,
+/// ...
 struct Gat {
   std::vector<GatConv> convs;
   GatOptions options;

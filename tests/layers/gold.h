@@ -48,7 +48,8 @@ inline void expect_near(const Tensor& got, const Tensor& expected, double relati
 }
 
 /// Loads the state dict strictly, calls `layer` on the inputs, and compares the output (1e-5), every gradient (1e-4) and the
-/// parameters after a step of Adam. `call(x, graph, edge_attr)` runs the layer; edge_attr is undefined where the case has none.
+/// parameters after a step of Adam. `call(x, graph, edge_attr)` runs the layer; edge_attr is undefined where the case has
+/// none.
 template <class Layer>
 void expect_gold(const std::string& name, Layer layer,
                  const std::function<Tensor(const Layer&, const Tensor&, const Graph&, const Tensor&)>& call) {

@@ -167,7 +167,7 @@ TEST(EdgeAttention, LargeGraphsAndHubs) {
 /// Every vector length and its rest, one head and many.
 TEST(EdgeAttention, EqualsTheReferenceInEveryForm) {
   const TwoSided g = random_two_sided(7, 5, 30, 4);
-  const std::vector<std::pair<int64_t, int64_t>> sizes = {{1, 1},  {1, 3},  {8, 1},  {8, 8},  {4, 32}, {1, 64},
+  const std::vector<std::pair<int64_t, int64_t>> sizes = {{1, 1},  {1, 3}, {8, 1},  {8, 8},  {4, 32}, {1, 64},
                                                           {1, 41}, {3, 5}, {2, 17}, {19, 2}, {128, 1}};
   for (const auto& [heads, channels] : sizes)
     for (const Kind kind : kKinds)
@@ -343,21 +343,26 @@ TEST(EdgeAttention, Errors) {
     return [=] { gat_attention(graph, a, b, c, o); };
   };
   verify_errors({
-      {[] { gat_attention(Graph(), ones({3, 4}), ones({3, 2}), ones({2, 2})); },
+      {[] {
+         gat_attention(Graph(), ones({3, 4}), ones({3, 2}), ones({2, 2}));
+       },
        "InvalidArgument: gat_attention: the graph is undefined"},
       {gat({}, s, d), "InvalidArgument: gat_attention: x is undefined"},
       {gat(x, {}, d), "InvalidArgument: gat_attention: a_src is undefined"},
       {gat(x, s, {}), "InvalidArgument: gat_attention: a_dst is undefined"},
       {gat(zeros({3, 4}, DType::i64), s, d), "Unsupported: gat_attention: dtype i64 is not supported, use f32 or f64"},
-      {gat(ones({3, 5}), s, d), "InvalidArgument: gat_attention: x has shape [3, 5] but 2 heads need [num_src, heads x channels]"},
+      {gat(ones({3, 5}), s, d),
+       "InvalidArgument: gat_attention: x has shape [3, 5] but 2 heads need [num_src, heads x channels]"},
       {gat(ones({2, 4}), s, d), "InvalidArgument: gat_attention: x has shape [2, 4] but 3 sources need [3, 4]"},
       {gat(x, ones({2, 2}), d), "InvalidArgument: gat_attention: a_src has shape [2, 2] but 3 sources need [3, 2]"},
       {gat(x, s, s), "InvalidArgument: gat_attention: a_dst has shape [3, 2] but 2 destinations need [2, 2]"},
       {gat(x, s, ones({2, 2}, DType::f64)), "InvalidArgument: gat_attention: a_dst is f64 but needs f32"},
-      {gat(x, s, d, {.edge = ones({3, 2})}), "InvalidArgument: gat_attention: edge has shape [3, 2] but 2 edges need [2, 2]"},
+      {gat(x, s, d, {.edge = ones({3, 2})}),
+       "InvalidArgument: gat_attention: edge has shape [3, 2] but 2 edges need [2, 2]"},
       {gat(x, s, d, {.slope = -0.5}), "InvalidArgument: gat_attention: slope is -0.5 but needs to be 0 or more"},
       {gat(x, s, d, {.dropout = 1.5}), "InvalidArgument: gat_attention: dropout is 1.5 but needs to be in [0, 1]"},
-      {gat(ones({3, 0}), s, d), "InvalidArgument: gat_attention: 2 heads of 0 channels were given but it needs 1 or more of both"},
+      {gat(ones({3, 0}), s, d),
+       "InvalidArgument: gat_attention: 2 heads of 0 channels were given but it needs 1 or more of both"},
       {gat(ones({3, 129}), ones({3, 129}), ones({2, 129})),
        "Unsupported: gat_attention: 129 heads were given but at most 128 are supported"},
       {[&] { gatv2_attention(graph, x, xd, ones({4})); },
@@ -368,7 +373,9 @@ TEST(EdgeAttention, Errors) {
        "InvalidArgument: dot_attention: k has shape [3, 4] but 3 heads need [num_src, heads x channels]"},
       {[&] { dot_attention(graph, xd, x, xd, 2); },
        "InvalidArgument: dot_attention: v has shape [2, 4] but 3 sources need [3, 4]"},
-      {[&] { dot_attention(graph, xd, x, x, 2, {.edge = ones({2, 2})}); },
+      {[&] {
+         dot_attention(graph, xd, x, x, 2, {.edge = ones({2, 2})});
+       },
        "InvalidArgument: dot_attention: edge has shape [2, 2] but 2 edges need [2, 4]"},
   });
 }

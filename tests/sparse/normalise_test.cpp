@@ -214,10 +214,13 @@ TEST(SelfLoops, FeaturesOfLoopedEdges) {
   for (const char* name : {"empty", "one_node", "no_edges", "empty_ends", "self_loops", "duplicates", "star"})
     for (const std::optional<double>& fill : {std::optional<double>(), std::optional<double>(0.5)})
       verify(looped_features_case(TwoSided(test::graph(name)), fill));
-  verify_errors({{[] { looped_features(TwoSided(test::graph("path")).graph(), zeros(Shape{3, 2})); },
-                  "InvalidArgument: looped_features: features have shape [3, 2] but 32 edges need [32, D]"},
-                 {[] { with_self_loops(TwoSided("", 2, 3, {0}, {0}).graph()); },
-                  "InvalidArgument: with_self_loops: the graph has 2 sources and 3 destinations but needs as many of both"}});
+  verify_errors(
+      {{[] {
+          looped_features(TwoSided(test::graph("path")).graph(), zeros(Shape{3, 2}));
+        },
+        "InvalidArgument: looped_features: features have shape [3, 2] but 32 edges need [32, D]"},
+       {[] { with_self_loops(TwoSided("", 2, 3, {0}, {0}).graph()); },
+        "InvalidArgument: with_self_loops: the graph has 2 sources and 3 destinations but needs as many of both"}});
 }
 
 }  // namespace

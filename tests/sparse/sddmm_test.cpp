@@ -136,13 +136,18 @@ TEST(Sddmm, RowsEqualTheReference) {
 
 TEST(Sddmm, Errors) {
   const Graph graph = TwoSided("", 3, 2, {0, 1}, {0, 1}).graph();
-  verify_errors(
-      {{[&] { sddmm(graph, EdgeOp::add, ones(Shape{3, 4}), ones(Shape{3, 4})); },
-        "InvalidArgument: sddmm: a_dst has shape [3, 4] but the graph has 2 destinations, so it needs [2, F]"},
-       {[&] { sddmm(graph, EdgeOp::mul, ones(Shape{2, 4}), ones(Shape{3, 5})); },
-        "InvalidArgument: sddmm: a_dst has shape [2, 4] and b_src [3, 5] but they need the same width"},
-       {[&] { sddmm_dot(graph, ones(Shape{2, 4}), ones(Shape{3, 4}), 3); },
-        "InvalidArgument: sddmm_dot: a_dst has shape [2, 4] but 3 heads need [num_dst, heads x channels]"}});
+  verify_errors({{[&] {
+                    sddmm(graph, EdgeOp::add, ones(Shape{3, 4}), ones(Shape{3, 4}));
+                  },
+                  "InvalidArgument: sddmm: a_dst has shape [3, 4] but the graph has 2 destinations, so it needs [2, F]"},
+                 {[&] {
+                    sddmm(graph, EdgeOp::mul, ones(Shape{2, 4}), ones(Shape{3, 5}));
+                  },
+                  "InvalidArgument: sddmm: a_dst has shape [2, 4] and b_src [3, 5] but they need the same width"},
+                 {[&] {
+                    sddmm_dot(graph, ones(Shape{2, 4}), ones(Shape{3, 4}), 3);
+                  },
+                  "InvalidArgument: sddmm_dot: a_dst has shape [2, 4] but 3 heads need [num_dst, heads x channels]"}});
 }
 
 TEST(SddmmDot, Errors) {

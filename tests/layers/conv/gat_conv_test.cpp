@@ -89,14 +89,26 @@ TEST(GatConv, Errors) {
   const GatConv plain = conv({}), edges = conv({.edge_dim = 4}), drops = conv({.dropout = 0.25});
   Generator generator(1);
   verify_errors({
-      {[&] { plain(zeros({3, 5}), pair()); },
+      {[&] {
+         plain(zeros({3, 5}), pair());
+       },
        "InvalidArgument: gat_conv: x has 3 rows but the graph has 2 sources and 2 destinations"},
-      {[&] { plain(zeros({2, 4}), pair()); }, "InvalidArgument: linear: x has shape [2, 4] but needs to be [N, 5]"},
-      {[&] { plain(zeros({2, 5}), pair(), zeros({2, 4})); },
+      {[&] {
+         plain(zeros({2, 4}), pair());
+       },
+       "InvalidArgument: linear: x has shape [2, 4] but needs to be [N, 5]"},
+      {[&] {
+         plain(zeros({2, 5}), pair(), zeros({2, 4}));
+       },
        "InvalidArgument: gat_conv: edge_attr was given but the layer was made without edge_dim"},
-      {[&] { edges(zeros({2, 5}), pair(), zeros({2, 3})); },
+      {[&] {
+         edges(zeros({2, 5}), pair(), zeros({2, 3}));
+       },
        "InvalidArgument: gat_conv: edge_attr has shape [2, 3] but needs [2, 4]"},
-      {[&] { drops(zeros({2, 5}), pair()); }, "InvalidArgument: gat_conv: dropout 0.25 in training needs a generator"},
+      {[&] {
+         drops(zeros({2, 5}), pair());
+       },
+       "InvalidArgument: gat_conv: dropout 0.25 in training needs a generator"},
       {[&] { GatConv(5, 3, generator, {.heads = 0}); },
        "InvalidArgument: gat_conv: in 5, out 3 and heads 0 need to be 1 or more"},
   });

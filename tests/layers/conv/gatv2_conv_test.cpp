@@ -76,13 +76,22 @@ TEST(Gatv2Conv, DropoutIsOfTrainingAndTakesAStream) {
 TEST(Gatv2Conv, Errors) {
   const Gatv2Conv plain = conv({}), edges = conv({.edge_dim = 4}), drops = conv({.dropout = 0.25});
   verify_errors({
-      {[&] { plain(zeros({3, 5}), pair()); },
+      {[&] {
+         plain(zeros({3, 5}), pair());
+       },
        "InvalidArgument: gatv2_conv: x has 3 rows but the graph has 2 sources and 2 destinations"},
-      {[&] { plain(zeros({2, 5}), pair(), zeros({2, 4})); },
+      {[&] {
+         plain(zeros({2, 5}), pair(), zeros({2, 4}));
+       },
        "InvalidArgument: gatv2_conv: edge_attr was given but the layer was made without edge_dim"},
-      {[&] { edges(zeros({2, 5}), pair(), zeros({2, 3})); },
+      {[&] {
+         edges(zeros({2, 5}), pair(), zeros({2, 3}));
+       },
        "InvalidArgument: gatv2_conv: edge_attr has shape [2, 3] but needs [2, 4]"},
-      {[&] { drops(zeros({2, 5}), pair()); }, "InvalidArgument: gatv2_conv: dropout 0.25 in training needs a generator"},
+      {[&] {
+         drops(zeros({2, 5}), pair());
+       },
+       "InvalidArgument: gatv2_conv: dropout 0.25 in training needs a generator"},
       {[] {
          Generator generator(1);
          Gatv2Conv(0, 3, generator);

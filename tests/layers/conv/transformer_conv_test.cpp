@@ -61,15 +61,26 @@ TEST(TransformerConv, DropoutIsOfTrainingAndTakesAStream) {
 TEST(TransformerConv, Errors) {
   const TransformerConv plain = conv({}), edges = conv({.edge_dim = 4}), drops = conv({.dropout = 0.25});
   verify_errors({
-      {[&] { plain(zeros({3, 5}), pair()); },
+      {[&] {
+         plain(zeros({3, 5}), pair());
+       },
        "InvalidArgument: transformer_conv: x has shape [3, 5] but the graph has 2 sources and 2 destinations"},
-      {[&] { plain(zeros({2, 5}), pair(), zeros({2, 4})); },
+      {[&] {
+         plain(zeros({2, 5}), pair(), zeros({2, 4}));
+       },
        "InvalidArgument: transformer_conv: edge_attr was given but the layer was made without edge_dim"},
-      {[&] { edges(zeros({2, 5}), pair()); },
+      {[&] {
+         edges(zeros({2, 5}), pair());
+       },
        "InvalidArgument: transformer_conv: edge_attr was not given but the layer was made with edge_dim"},
-      {[&] { edges(zeros({2, 5}), pair(), zeros({2, 3})); },
+      {[&] {
+         edges(zeros({2, 5}), pair(), zeros({2, 3}));
+       },
        "InvalidArgument: transformer_conv: edge_attr has shape [2, 3] but needs [2, 4]"},
-      {[&] { drops(zeros({2, 5}), pair()); }, "InvalidArgument: transformer_conv: dropout 0.25 in training needs a generator"},
+      {[&] {
+         drops(zeros({2, 5}), pair());
+       },
+       "InvalidArgument: transformer_conv: dropout 0.25 in training needs a generator"},
       {[] {
          Generator generator(1);
          TransformerConv(5, 0, generator);

@@ -38,13 +38,21 @@ Trained trained(int epochs) {
   Gat model({.in = data.num_features, .out = data.num_classes}, random);
   Adam optimiser(parameters(model), {.lr = 0.01});
   Trained result;
+  const auto loss = [&] { return cross_entropy(model(x, graph, random), data.labels, data.splits[0].train); };
+  const auto evaluated = [&] {
+    const NoGrad off;
+    eval(model);
+    const double value = loss().item();
+    train(model);
+    return value;
+  };
+  result.first_loss = evaluated();
   for (int epoch = 0; epoch < epochs; ++epoch) {
     optimiser.clear_grad();
-    const Tensor loss = cross_entropy(model(x, graph, random), data.labels, data.splits[0].train);
-    (epoch == 0 ? result.first_loss : result.last_loss) = loss.item();
-    backward(loss);
+    backward(loss());
     optimiser.step();
   }
+  result.last_loss = evaluated();
   result.state = state_dict(model);
   return result;
 }
@@ -52,11 +60,11 @@ Trained trained(int epochs) {
 TEST(Gat, KarateWeightsDoNotDependOnThreads) {
   const Restore restore;
   set_threads(1);
-  const Trained one = trained(30);
-  EXPECT_LT(one.last_loss, 0.8 * one.first_loss);
+  const Trained one = trained(100);
+  EXPECT_LT(one.last_loss, 0.7 * one.first_loss);
   for (const int count : {2, 3}) {
     set_threads(count);
-    for (const auto& [name, tensor] : trained(30).state) EXPECT_TRUE(same_bits(tensor, one.state.at(name))) << name << count;
+    for (const auto& [name, tensor] : trained(100).state) EXPECT_TRUE(same_bits(tensor, one.state.at(name))) << name << count;
   }
 }
 
@@ -84,7 +92,8 @@ TEST(Gat, StateNamesAndEvaluation) {
 TEST(Gat, Errors) {
   Generator random(2);
   verify_errors({
-      {[&] { Gat({.in = 0, .out = 3}, random); }, "InvalidArgument: gat: sizes in 0, hidden 8 and out 3 need to be 1 or more"},
+      {[&] { Gat({.in = 0, .out = 3}, random); },
+       "InvalidArgument: gat: sizes in 0, hidden 8 and out 3 need to be 1 or more"},
       {[&] { Gat({.in = 4, .out = 3, .out_heads = 0}, random); },
        "InvalidArgument: gat: 2 layers, 8 heads and 0 out_heads were given but it needs 1 or more of each"},
   });
