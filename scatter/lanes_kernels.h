@@ -4,7 +4,7 @@
 
 #include "tessera/core/simd.h"
 
-/// One lane or a vector of them under the same names, with 16-bit elements as floats: for the CPU kernels of scatter/ only.
+/// One lane or a vector of them under the same names, with 16-bit elements as floats: for CPU kernels that reduce rows.
 namespace tessera {
 namespace {
 
@@ -74,6 +74,39 @@ TESSERA_INLINE Lanes<P, L> same_place(int64_t k) {
     return P(k);
   else
     return simd::splat<L>(P(k));
+}
+
+/// Where `value` takes the place of `best`: all bits set, or true.
+template <class V>
+TESSERA_INLINE auto beats(V value, V best) {
+  if constexpr (__is_same(V, float) || __is_same(V, double))
+    return !(value <= best) && best == best;
+  else
+    return ~(value <= best) & (best == best);
+}
+
+/// Lets `next` from place `here` take over where it beats the best. With AVX-512 by masks: the compilers move them through
+/// vectors and back.
+template <class V, class P>
+TESSERA_INLINE void take(V next, P here, V& best, P& place) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && __is_same(P, simd::Vec<int32_t, 16>)) {
+    const __mmask16 known = _mm512_cmp_ps_mask((__m512)best, (__m512)best, _CMP_ORD_Q);
+    const __mmask16 wins = _mm512_mask_cmp_ps_mask(known, (__m512)next, (__m512)best, _CMP_NLE_UQ);
+    best = (V)_mm512_mask_mov_ps((__m512)best, wins, (__m512)next);
+    place = (P)_mm512_mask_mov_epi32((__m512i)place, wins, (__m512i)here);
+    return;
+  } else if constexpr (sizeof(V) == 64) {
+    const __mmask8 known = _mm512_cmp_pd_mask((__m512d)best, (__m512d)best, _CMP_ORD_Q);
+    const __mmask8 wins = _mm512_mask_cmp_pd_mask(known, (__m512d)next, (__m512d)best, _CMP_NLE_UQ);
+    best = (V)_mm512_mask_mov_pd((__m512d)best, wins, (__m512d)next);
+    place = (P)_mm512_mask_mov_epi64((__m512i)place, wins, (__m512i)here);
+    return;
+  }
+#endif
+  const auto wins = beats(next, best);
+  best = wins ? next : best;
+  place = wins ? here : place;
 }
 
 }  // namespace

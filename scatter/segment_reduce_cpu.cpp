@@ -20,46 +20,13 @@
 namespace tessera {
 namespace {
 
-/// How rows follow each other: by the plan's order, in sequence, or whichever it is. The last, a branch a row, is for the less
-/// usual types and operations, which would otherwise take most of this file's compile time.
+/// How rows follow each other: by the plan's order, in sequence, or whichever it is. The last, a branch a row, is for the
+/// less usual types and operations, which would otherwise take most of this file's compile time.
 enum class Walk : uint8_t { order, sequence, either };
 
 constexpr int kMaxVectors = 8;                       // of a tile
 constexpr int64_t kAhead = 48;                       // rows between a prefetch and its use
 constexpr int64_t kForkElements = int64_t{1} << 18;  // rows x width below which a second thread costs more than it brings
-
-/// Where `value` takes the place of `best`: all bits set, or true.
-template <class V>
-TESSERA_INLINE auto beats(V value, V best) {
-  if constexpr (__is_same(V, float) || __is_same(V, double))
-    return !(value <= best) && best == best;
-  else
-    return ~(value <= best) & (best == best);
-}
-
-/// Lets `next` from place `here` take over where it beats the best. With AVX-512 by masks: the compilers move them through
-/// vectors and back.
-template <class V, class P>
-TESSERA_INLINE void take(V next, P here, V& best, P& place) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64 && __is_same(P, simd::Vec<int32_t, 16>)) {
-    const __mmask16 known = _mm512_cmp_ps_mask((__m512)best, (__m512)best, _CMP_ORD_Q);
-    const __mmask16 wins = _mm512_mask_cmp_ps_mask(known, (__m512)next, (__m512)best, _CMP_NLE_UQ);
-    best = (V)_mm512_mask_mov_ps((__m512)best, wins, (__m512)next);
-    place = (P)_mm512_mask_mov_epi32((__m512i)place, wins, (__m512i)here);
-    return;
-  } else if constexpr (sizeof(V) == 64) {
-    const __mmask8 known = _mm512_cmp_pd_mask((__m512d)best, (__m512d)best, _CMP_ORD_Q);
-    const __mmask8 wins = _mm512_mask_cmp_pd_mask(known, (__m512d)next, (__m512d)best, _CMP_NLE_UQ);
-    best = (V)_mm512_mask_mov_pd((__m512d)best, wins, (__m512d)next);
-    place = (P)_mm512_mask_mov_epi64((__m512i)place, wins, (__m512i)here);
-    return;
-  }
-#endif
-  const auto wins = beats(next, best);
-  best = wins ? next : best;
-  place = wins ? here : place;
-}
 
 using Args = SegmentReduceKernel::Args;
 
@@ -233,8 +200,8 @@ void reduce_chunk(const View<T>& a, const SegmentChunk& chunk, int64_t offset, i
     // The last rows prefetch what they are about to read.
     const int64_t* ahead = ordered && end + kAhead <= plan.num_rows ? order + kAhead : order;
     const T* x = a.x + offset + (ordered ? 0 : begin * width);
-    reduce_rows<kOp, kWalk, T, L, V>(x, width, last, order, ahead, end - begin, sign, center,
-                                        begin - plan.offsets[segment], value, place);
+    reduce_rows<kOp, kWalk, T, L, V>(x, width, last, order, ahead, end - begin, sign, center, begin - plan.offsets[segment],
+                                     value, place);
   };
   if (chunk.slot >= 0) {
     reduce(chunk.segment_begin, chunk.begin, chunk.end);

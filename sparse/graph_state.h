@@ -26,6 +26,7 @@ struct GraphState {
   Once<Schedule> schedule;
   Once<std::shared_ptr<const void>> gcn_norm;  // the GcnNorm of the default options
   Once<std::shared_ptr<const void>> looped;    // the LoopedGraph without weights
+  Once<Graph> in_id_order;                     // with rows in the order of edge ids; undefined when they are
 
   GraphState* other = nullptr;     // the reverse direction
   std::atomic<bool> built{false};  // whether the arrays are there; the reverse direction's are made on demand

@@ -102,6 +102,84 @@ void torch_shaped_spmm(const int64_t* rowptr, const int64_t* col, const float* v
   });
 }
 
+void torch_shaped_max(const int64_t* rowptr, const int64_t* col, const float* values, const float* x, int64_t rows,
+                      int64_t width, float* out, int64_t* arg) {
+  const int64_t edges = rowptr[rows];
+  std::fill_n(out, rows * width, 0.0f);
+  std::fill_n(arg, rows * width, edges);
+  parallel_for(rows, 1, [=](int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
+      if (rowptr[row] == rowptr[row + 1]) continue;
+      float* to = out + row * width;
+      int64_t* place = arg + row * width;
+      std::fill_n(to, width, -__builtin_inff());
+      for (int64_t e = rowptr[row]; e < rowptr[row + 1]; ++e) {
+        const float* from = x + col[e] * width;
+        for (int64_t j = 0; j < width; ++j) {
+          const float value = values[e] * from[j];
+          if (to[j] < value || value != value) {
+            to[j] = value;
+            place[j] = e;
+            asm volatile("" : : : "memory");  // as there: a branch and two stores, not a vector of selects
+          }
+        }
+      }
+    }
+  });
+}
+
+void torch_shaped_max_backward(const int64_t* col, const float* values, const float* grad, const int64_t* arg, int64_t edges,
+                               int64_t rows, int64_t num_src, int64_t width, float* x_grad) {
+  std::vector<float> scaled(size_t(rows * width), 0.0f);
+  std::vector<int64_t> place(size_t(rows * width), 0);
+  float* to = scaled.data();
+  int64_t* to_place = place.data();
+  parallel_for(rows, 1, [=](int64_t first, int64_t last) {
+    for (int64_t i = first * width; i < last * width; ++i) {
+      if (arg[i] == edges) continue;
+      to_place[i] = col[arg[i]];
+      to[i] = values[arg[i]] * grad[i];
+    }
+  });
+  std::fill_n(x_grad, num_src * width, 0.0f);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t j = 0; j < width; ++j) x_grad[to_place[row * width + j] * width + j] += to[row * width + j];
+}
+
+void torch_shaped_sum_backward(const int64_t* rowptr, const int64_t* col, const float* values, const float* grad,
+                               int64_t rows, int64_t num_src, int64_t width, float* x_grad) {
+  const int64_t edges = rowptr[rows];
+  std::vector<int64_t> back(size_t(num_src) + 1), back_col(static_cast<size_t>(edges));
+  std::vector<float> back_values(static_cast<size_t>(edges));
+  for (int64_t e = 0; e < edges; ++e) ++back[size_t(col[e]) + 1];
+  for (int64_t s = 0; s < num_src; ++s) back[size_t(s) + 1] += back[size_t(s)];
+  std::vector<int64_t> next(back.begin(), back.end() - 1);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t e = rowptr[row]; e < rowptr[row + 1]; ++e) {
+      const int64_t to = next[size_t(col[e])]++;
+      back_col[size_t(to)] = row;
+      back_values[size_t(to)] = values[e];
+    }
+  torch_shaped_spmm(back.data(), back_col.data(), back_values.data(), grad, num_src, width, x_grad);
+}
+
+void plain_heads(const int64_t* rowptr, const int64_t* col, const float* weight, const float* x, int64_t rows, int64_t heads,
+                 int64_t columns, float* out) {
+  const int64_t width = heads * columns;
+  parallel_for(rows, 64, [=](int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
+      float* to = out + row * width;
+      std::fill_n(to, width, 0.0f);
+      for (int64_t e = rowptr[row]; e < rowptr[row + 1]; ++e)
+        for (int64_t h = 0; h < heads; ++h) {
+          const float factor = weight[e * heads + h];
+          const float* from = x + col[e] * width + h * columns;
+          for (int64_t c = 0; c < columns; ++c) to[h * columns + c] += factor * from[c];
+        }
+    }
+  });
+}
+
 void torch_shaped_sddmm(const int64_t* row, const int64_t* col, const float* a, const float* b, int64_t count, int64_t width,
                         float* out) {
   parallel_for(count, 1 << 12, [=](int64_t begin, int64_t end) {

@@ -20,6 +20,25 @@ void gather_rows(const float* x, int64_t width, const int32_t* col, int64_t coun
 void torch_shaped_spmm(const int64_t* rowptr, const int64_t* col, const float* values, const float* x, int64_t rows,
                        int64_t width, float* out);
 
+/// The shape of its maximum when a gradient will be wanted: rows shared out evenly, one column at a time, an int64 place of
+/// the winner beside each result, both filled before. `arg` holds `edges` where a row is empty.
+void torch_shaped_max(const int64_t* rowptr, const int64_t* col, const float* values, const float* x, int64_t rows,
+                      int64_t width, float* out, int64_t* arg);
+
+/// The shape of the way back: gradients times values and rows of the winners into two rows x width arrays by all threads,
+/// then added to x_grad (num_src x width) on one.
+void torch_shaped_max_backward(const int64_t* col, const float* values, const float* grad, const int64_t* arg, int64_t edges,
+                               int64_t rows, int64_t num_src, int64_t width, float* x_grad);
+
+/// The shape of a sum's way back: the transpose, made anew for every call, then the forward loop over it. One counting sort
+/// on one thread stands for its argsort of edges, which takes longer.
+void torch_shaped_sum_backward(const int64_t* rowptr, const int64_t* col, const float* values, const float* grad,
+                               int64_t rows, int64_t num_src, int64_t width, float* x_grad);
+
+/// Weights per head, as a loop over rows, edges, heads and columns: DGL's kernel for operands that are broadcast.
+void plain_heads(const int64_t* rowptr, const int64_t* col, const float* weight, const float* x, int64_t rows, int64_t heads,
+                 int64_t columns, float* out);
+
 /// The shape of PyTorch's sampled_addmm on CPU: edges shared out evenly, the row of each from an int64 list, one dot
 /// product per edge, nothing kept from edge to edge. out is by position.
 void torch_shaped_sddmm(const int64_t* row, const int64_t* col, const float* a, const float* b, int64_t count, int64_t width,

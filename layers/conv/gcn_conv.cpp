@@ -13,9 +13,11 @@ GcnNorm norm_of(const GcnConv& conv, const Graph& graph, const Tensor& edge_weig
   return gcn_norm(graph, edge_weight, {.add_self_loops = conv.options.add_self_loops, .dtype = conv.lin.weight.dtype()});
 }
 
-Tensor aggregate(const Tensor& x, const GcnNorm& norm) { return spmm(norm.graph, x, Reduce::sum, norm.factors()); }
-
-Tensor with_bias(const Tensor& x, const Tensor& bias) { return bias.defined() ? add_bias(x, bias) : x; }
+Tensor aggregate(const Tensor& x, const GcnNorm& norm, const Tensor& bias) {
+  SpmmOptions options = norm.factors();
+  options.bias = bias;
+  return spmm(norm.graph, x, Reduce::sum, options);
+}
 
 void check_rows(int64_t rows, const Graph& graph) {
   check(rows == graph.num_src(), "gcn_conv: x has {} rows but the graph has {} nodes", rows, graph.num_src());
@@ -33,12 +35,14 @@ Tensor GcnConv::operator()(const Tensor& x, const Graph& graph, const Tensor& ed
   check_rows(x.dim(0), graph);
   const GcnNorm norm = norm_of(*this, graph, edge_weight);
   const bool aggregate_first = lin.weight.dim(1) < lin.weight.dim(0);
-  return with_bias(aggregate_first ? lin(aggregate(x, norm)) : aggregate(lin(x), norm), bias);
+  if (!aggregate_first) return aggregate(lin(x), norm, bias);
+  const Tensor out = lin(aggregate(x, norm, {}));
+  return bias.defined() ? add_bias(out, bias) : out;
 }
 
 Tensor GcnConv::operator()(const SparseMatrix& x, const Graph& graph, const Tensor& edge_weight) const {
   check_rows(x.rows(), graph);
-  return with_bias(aggregate(lin(x), norm_of(*this, graph, edge_weight)), bias);
+  return aggregate(lin(x), norm_of(*this, graph, edge_weight), bias);
 }
 
 }  // namespace tessera

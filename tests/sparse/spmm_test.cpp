@@ -2,64 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/core/parallel.h"
-#include "tessera/tests/sparse/two_sided.h"
-#include "tessera/tests/support/cases.h"
+#include "tessera/tests/sparse/spmm_cases.h"
 #include "tessera/tests/support/proof.h"
 
 namespace tessera::test {
 namespace {
-
-enum Given { kWeight = 1, kSrcScale = 2, kDstScale = 4 };
-
-SpmmOptions options_of(const Tensors& in, int given) {
-  SpmmOptions options;
-  size_t next = 1;
-  if (given & kWeight) options.weight = in[next++];
-  if (given & kSrcScale) options.src_scale = in[next++];
-  if (given & kDstScale) options.dst_scale = in[next++];
-  return options;
-}
-
-/// x, and those of weight, src_scale and dst_scale that are given.
-Case spmm_case(const TwoSided& g, int64_t width, Reduce reduce, int given) {
-  const Graph graph = g.graph();
-  const std::vector<int64_t> degree = g.in_degree();
-  Case c{.name = std::string("spmm ") + name(reduce) + " " + g.name + ", width " + std::to_string(width) + ", given " +
-                 std::to_string(given),
-         .inputs = {real(Shape{g.num_src, width})},
-         .call = [=](const Tensors& in) { return spmm(graph, in[0], reduce, options_of(in, given)); },
-         .reference =
-             [=](const Arrays& in) {
-               size_t next = 1;
-               const Array* weight = given & kWeight ? &in[next++] : nullptr;
-               const Array* src_scale = given & kSrcScale ? &in[next++] : nullptr;
-               const Array* dst_scale = given & kDstScale ? &in[next++] : nullptr;
-               Array out(Shape{g.num_dst, width});
-               for (int64_t e = 0; e < g.num_edges(); ++e) {
-                 const int64_t s = g.src[size_t(e)], d = g.dst[size_t(e)];
-                 Real factor(reduce == Reduce::mean ? 1.0 / double(degree[size_t(d)]) : 1.0);
-                 if (weight != nullptr) factor *= (*weight)[e];
-                 if (src_scale != nullptr) factor *= (*src_scale)[s];
-                 if (dst_scale != nullptr) factor *= (*dst_scale)[d];
-                 for (int64_t j = 0; j < width; ++j) out(d, j) += factor * in[0](s, j);
-               }
-               return out;
-             },
-         .k = double(g.largest_degree()) / 4 + 3,
-         .grad_k = double(std::max(g.largest_degree(), width)) / 4 + 3};
-  if (given & kWeight) {
-    c.inputs[0].saved();
-    c.inputs.push_back(real(Shape{g.num_edges()}).saved());
-  }
-  if (given & kSrcScale) c.inputs.push_back(real(Shape{g.num_src}).no_grad().saved());
-  if (given & kDstScale) c.inputs.push_back(real(Shape{g.num_dst}).no_grad().saved());
-  return c;
-}
 
 TEST(Spmm, EqualsTheReferenceOnEveryGraph) {
   for (const TwoSided& g : two_sided_graphs())
@@ -84,6 +38,49 @@ TEST(Spmm, EqualsTheReferenceAtEveryWidth) {
 TEST(Spmm, HubsOfEveryWidth) {
   for (const int64_t width : {1, 8, 17, 64})
     for (const int given : {0, kWeight | kDstScale}) verify(spmm_case(TwoSided(graph("hub")), width, Reduce::mean, given));
+}
+
+/// Bias and relu, as a row is written: rows of every kind, also past the caches.
+TEST(Spmm, Epilogue) {
+  for (const TwoSided& g : two_sided_graphs())
+    for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max})
+      for (const int given : {kBias | 0, kRelu | 0, kWeight | kDstScale | kBias | kRelu})
+        verify(spmm_case(g, 3, reduce, given));
+  for (const int64_t width : {0, 1, 8, 17, 64, 100, 129})
+    for (const Reduce reduce : {Reduce::sum, Reduce::max})
+      verify(spmm_case(TwoSided(graph("duplicates")), width, reduce, kBias | kRelu));
+}
+
+TEST(Spmm, EpilogueOfLargeResults) {
+  const TwoSided g = random_two_sided(60, 80000, 100, 2);  // a result of 20 MB, nearly all empty rows
+  const Tensor x = random_seed(Shape{60, 64}, DType::f32), bias = random_seed(Shape{64}, DType::f32, 2);
+  SpmmOptions options;
+  const Tensor plain = spmm(g.graph(), x);
+  options.bias = bias;
+  options.activation = Activation::relu;
+  const Tensor out = spmm(g.graph(), x, Reduce::sum, options);
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    const float expected = std::max(plain.data<float>()[i] + bias.data<float>()[i % 64], 0.0f);
+    ASSERT_EQ(out.data<float>()[i], expected) << i;
+  }
+}
+
+/// NaN passes a relu, forwards; nothing passes it backwards.
+TEST(Spmm, ReluOfNan) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Graph graph = TwoSided("", 2, 2, {0, 1}, {0, 1}).graph();
+  for (const Reduce reduce : {Reduce::sum, Reduce::max}) {
+    Tensor x = Tensor::from<float>({nan, -1, 0, 2}, Shape{2, 2});
+    x.set_requires_grad();
+    SpmmOptions options;
+    options.activation = Activation::relu;
+    const Tensor out = spmm(graph, x, reduce, options);
+    EXPECT_TRUE(std::isnan(out.data<float>()[0]));
+    EXPECT_EQ(out.data<float>()[1], 0);
+    EXPECT_EQ(out.data<float>()[3], 2);
+    backward(out, ones(out.shape()));
+    EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{0, 0, 0, 1}));
+  }
 }
 
 /// A graph of the same edges between nodes that lie `apart`, so that x and the result are large. Kernels then fetch rows
@@ -176,27 +173,46 @@ TEST(Spmm, Errors) {
   const auto with = [&](Tensor weight, Tensor src_scale, Tensor dst_scale) {
     return [=] { spmm(graph, x, Reduce::sum, {weight, src_scale, dst_scale}); };
   };
-  verify_errors({{[&] {
-                    spmm(graph, ones(Shape{2, 4}));
-                  },
-                  "InvalidArgument: spmm: x has shape [2, 4] but the graph has 3 sources, so it needs [3, F]"},
-                 {[&] { spmm(graph, ones(Shape{3})); },
-                  "InvalidArgument: spmm: x has shape [3] but the graph has 3 sources, so it needs [3, F]"},
-                 {[&] { spmm(graph, Tensor()); }, "InvalidArgument: spmm: x is undefined"},
-                 {[&] { spmm(Graph(), x); }, "InvalidArgument: spmm: the graph is undefined"},
-                 {[&] {
-                    spmm(graph, zeros(Shape{3, 4}, DType::i32));
-                  },
-                  "Unsupported: spmm: dtype i32 is not supported, use f32 or f64"},
-                 {[&] { spmm(graph, x, Reduce::mul); }, "Unsupported: spmm: reduce mul is not supported, use sum or mean"},
-                 {with(ones(Shape{3}), {}, {}),
-                  "InvalidArgument: spmm: weight has shape [3] but the graph has 4 edges, so it needs [4]"},
-                 {with(ones(Shape{4}, DType::f64), {}, {}), "InvalidArgument: spmm: weight is f64 but x is f32"},
-                 {with({}, ones(Shape{2}), {}),
-                  "InvalidArgument: spmm: src_scale has shape [2] but the graph has 3 sources, so it needs [3]"},
-                 {with({}, {}, ones(Shape{2, 1})),
-                  "InvalidArgument: spmm: dst_scale has shape [2, 1] but the graph has 2 destinations, so it needs [2]"},
-                 {with({}, {}, scale), "Unsupported: spmm: dst_scale requires a gradient, which only x and weight get"}});
+  verify_errors(
+      {{[&] {
+          spmm(graph, ones(Shape{2, 4}));
+        },
+        "InvalidArgument: spmm: x has shape [2, 4] but the graph has 3 sources, so it needs [3, F]"},
+       {[&] { spmm(graph, ones(Shape{3})); },
+        "InvalidArgument: spmm: x has shape [3] but the graph has 3 sources, so it needs [3, F]"},
+       {[&] { spmm(graph, Tensor()); }, "InvalidArgument: spmm: x is undefined"},
+       {[&] { spmm(Graph(), x); }, "InvalidArgument: spmm: the graph is undefined"},
+       {[&] {
+          spmm(graph, zeros(Shape{3, 4}, DType::i32));
+        },
+        "Unsupported: spmm: dtype i32 is not supported, use f32, f64, bf16 or f16"},
+       {[&] { spmm(graph, x, Reduce::mul); }, "Unsupported: spmm: reduce mul is not supported, use sum, mean, max or min"},
+       {with(ones(Shape{3}), {}, {}),
+        "InvalidArgument: spmm: weight has shape [3] but the graph has 4 edges, so it needs [4] or [4, H]"},
+       {with(ones(Shape{4}, DType::f64), {}, {}), "InvalidArgument: spmm: weight is f64 but x is f32"},
+       {with({}, ones(Shape{2}), {}),
+        "InvalidArgument: spmm: src_scale has shape [2] but the graph has 3 sources, so it needs [3]"},
+       {with({}, {}, ones(Shape{2, 1})),
+        "InvalidArgument: spmm: dst_scale has shape [2, 1] but the graph has 2 destinations, so it needs [2]"},
+       {with({}, {}, scale), "Unsupported: spmm: dst_scale requires a gradient, which only x, weight and bias get"},
+       {[&] {
+          SpmmOptions options;
+          options.bias = ones(Shape{3});
+          spmm(graph, x, Reduce::max, options);
+        },
+        "InvalidArgument: spmm: bias has shape [3] but x has 4 columns, so it needs [4]"},
+       {[&] {
+          SpmmOptions options;
+          options.bias = ones(Shape{4}, DType::f64);
+          spmm(graph, x, Reduce::max, options);
+        },
+        "InvalidArgument: spmm: bias is f64 but x is f32"},
+       {[&] {
+          SpmmOptions options;
+          options.activation = Activation::tanh;
+          spmm(graph, x, Reduce::sum, options);
+        },
+        "Unsupported: spmm: this activation is not supported, use none or relu"}});
 }
 
 }  // namespace
