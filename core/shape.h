@@ -20,7 +20,7 @@ class Shape {
   Shape(const int64_t* sizes, int count);
 
   int ndim() const { return ndim_; }
-  /// Size of dimension `i`; a negative `i` counts from the last.
+  /// Size of dimension `i`; a negative `i` counts from the last. Not checked: -ndim() <= i < ndim() is the caller's part.
   int64_t operator[](int i) const { return sizes_[i < 0 ? i + ndim_ : i]; }
   int64_t numel() const { return numel_; }
   bool operator==(const Shape& other) const = default;

@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "tessera/core/autograd.h"
+#include "tessera/core/kernel.h"
+#include "tessera/core/ops/arrange_kernels.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/core/ops/reduce.h"
 #include "tessera/core/parallel.h"
@@ -103,6 +105,10 @@ void copy_tiles(const U* from, U* to, const View& v, int fast, int64_t count) {
         run *= v.size[d];
       }
       const int64_t i0 = task % tiles * kTile, i1 = std::min(rows, i0 + kTile);
+      if constexpr (sizeof(U) == 4) {
+        tessera::run<TransposeKernel>(Device::cpu, {i1 - i0, columns, from + in + i0, step, to + out + i0 * to_row, to_row});
+        continue;
+      }
       for (int64_t j0 = 0; j0 < columns; j0 += kTile)
         for (int64_t i = i0; i < i1; ++i)
           for (int64_t j = j0; j < std::min(columns, j0 + kTile); ++j) to[out + i * to_row + j] = from[in + i + j * step];
@@ -193,8 +199,8 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
 
 Tensor slice(const Tensor& x, int dim, int64_t begin, int64_t end) {
   const int at = dim_of("slice", x.shape(), dim);
-  check(0 <= begin && begin <= end && end <= x.dim(at), "slice: [{}, {}) of dimension {} is not within shape {}", begin, end, at,
-        x.shape());
+  check(0 <= begin && begin <= end && end <= x.dim(at), "slice: [{}, {}) of dimension {} is not within shape {}", begin, end,
+        at, x.shape());
   Tensor out = sliced(x, at, begin, end);
   record("slice", out, {x}, [of_x = x.shape(), at, begin](const Tensor& grad, Gradients& into) {
     Tensor whole = zeros(of_x, grad.dtype(), grad.device());
@@ -302,7 +308,8 @@ Tensor concat(std::span<const Tensor> parts, int dim) {
   const Tensor& first = parts[0];
   const int at = dim_of("concat", first.shape(), dim);
   for (size_t i = 1; i < parts.size(); ++i) {
-    check(parts[i].dtype() == first.dtype(), "concat: tensor 0 is {} but tensor {} is {}", first.dtype(), i, parts[i].dtype());
+    check(parts[i].dtype() == first.dtype(), "concat: tensor 0 is {} but tensor {} is {}", first.dtype(), i,
+          parts[i].dtype());
     check(parts[i].ndim() == first.ndim() && parts[i].shape().with(at, 0) == first.shape().with(at, 0),
           "concat: tensor 0 has shape {} and tensor {} has {}, which differ beyond dimension {}", first.shape(), i,
           parts[i].shape(), at);
@@ -323,8 +330,8 @@ Tensor stack(std::span<const Tensor> parts, int dim) {
   for (int i = 0; i <= shape.ndim(); ++i) sizes[i] = i < at ? shape[i] : i == at ? 1 : shape[i - 1];
   std::vector<Tensor> raised;
   for (size_t i = 0; i < parts.size(); ++i) {
-    check(parts[i].dtype() == parts[0].dtype() && parts[i].shape() == shape, "stack: tensor 0 is {} {} but tensor {} is {} {}",
-          parts[0].dtype(), shape, i, parts[i].dtype(), parts[i].shape());
+    check(parts[i].dtype() == parts[0].dtype() && parts[i].shape() == shape,
+          "stack: tensor 0 is {} {} but tensor {} is {} {}", parts[0].dtype(), shape, i, parts[i].dtype(), parts[i].shape());
     raised.push_back(reshape(parts[i], Shape(sizes, shape.ndim() + 1)));
   }
   return concat(raised, at);
@@ -334,8 +341,8 @@ Tensor stack(std::initializer_list<Tensor> parts, int dim) { return stack(std::s
 
 std::vector<Tensor> split(const Tensor& x, int64_t count, int dim) {
   const int at = dim_of("split", x.shape(), dim);
-  check(count >= 1 && x.dim(at) % count == 0, "split: dimension {} of shape {} cannot be cut into {} equal parts", at, x.shape(),
-        count);
+  check(count >= 1 && x.dim(at) % count == 0, "split: dimension {} of shape {} cannot be cut into {} equal parts", at,
+        x.shape(), count);
   const int64_t each = x.dim(at) / count;
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < count; ++i) parts.push_back(slice(x, at, i * each, (i + 1) * each));

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "tessera/core/autograd.h"
+#include "tessera/core/kernel.h"
+#include "tessera/core/ops/create_kernels.h"
 #include "tessera/core/parallel.h"
 #include "tessera/core/tensor_state.h"
 
@@ -13,18 +16,37 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 16;
 
+/// Towards zero, and to the nearest end of the range where it lies beyond; NaN gives 0.
+template <class To, class From>
+To within(From value) {
+  constexpr To low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
+  if (value != value) return 0;
+  // high itself may not be a From; the first power of two beyond it is.
+  if (value >= From(high / 2 + 1) * 2) return high;
+  if (value <= From(low)) return low;
+  return To(value);
+}
+
 template <class To, class From>
 To convert(From value) {
   if constexpr (std::is_same_v<To, From>)
     return value;
   else if constexpr (sizeof(From) == 2)
     return convert<To>(float(value));
+  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>)
+    return within<To>(value);
   else
     return To(value);
 }
 
 Tensor cast_elements(const Tensor& x, DType dtype) {
   Tensor out = Tensor::empty(x.shape(), dtype, x.device());
+  const bool narrow = x.dtype() == DType::f32 && is_floating(dtype) && size_of(dtype) == 2,
+             widen = dtype == DType::f32 && is_floating(x.dtype()) && size_of(x.dtype()) == 2;
+  if (narrow || widen) {
+    run<CastKernel>(x.device(), {(narrow ? dtype : x.dtype()) == DType::f16, narrow, x.numel(), x.raw(), out.mutable_raw()});
+    return out;
+  }
   with_any(x.dtype(), [&]<class From>() {
     with_any(dtype, [&]<class To>() {
       const From* from = x.data<From>();
@@ -70,9 +92,18 @@ Tensor uniform(const Shape& shape, double low, double high, Generator& generator
     T* y = out.mutable_data<T>();
     // Rounding to T may carry a draw up to `high`, which is not in the interval.
     const T top = double(T(high)) < high || !(low < high) ? T(high) : std::nextafter(T(high), T(low));
+    // 24 bits of one word, or 53 of two.
+    const auto unit = [=](uint64_t i) {
+      if constexpr (sizeof(T) == 4) {
+        return double(Philox::unit(random.word(i)));
+      } else {
+        const Philox::Draw draw = random(i / 2);
+        const uint64_t first = draw.bits[i % 2 * 2], second = draw.bits[i % 2 * 2 + 1];
+        return double((first << 32 | second) >> 11) * 0x1p-53;
+      }
+    };
     parallel_for(out.numel(), 4096, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        y[i] = std::min(top, T(low + (high - low) * double(Philox::unit(random.word(uint64_t(i))))));
+      for (int64_t i = begin; i < end; ++i) y[i] = std::min(top, T(low + (high - low) * unit(uint64_t(i))));
     });
   });
   return out;

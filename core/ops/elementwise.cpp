@@ -1,11 +1,13 @@
 #include "tessera/core/ops/elementwise.h"
 
+#include <cstring>
+
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
 #include "tessera/core/ops/arrange.h"
-#include "tessera/core/ops/create.h"
 #include "tessera/core/ops/elementwise_kernels.h"
 #include "tessera/core/ops/reduce.h"
+#include "tessera/core/ops/storage16.h"
 
 namespace tessera {
 
@@ -52,6 +54,8 @@ void check_dtypes(const char* op, const Tensor& a, const Tensor& b) {
   check(a.dtype() == b.dtype(), "{}: a is {} but b is {}", op, a.dtype(), b.dtype());
 }
 
+bool both16(const Tensor& a, const Tensor& b) { return is_storage16(a.dtype()) && a.dtype() == b.dtype(); }
+
 /// The walk over `out`, with neighbouring dimensions merged where both inputs allow it.
 Walk2 walk_of(const Shape& a, const Shape& b, const Shape& out) {
   Walk2 walk;
@@ -90,13 +94,13 @@ Walk2 walk_of(const Shape& a, const Shape& b, const Shape& out) {
 void apply(Binary op, Element element, const Tensor& a, const Tensor& b, Tensor& out, bool negate = false) {
   void* to = out.mutable_raw();
   if (out.numel() == 0) return;
-  run<BinaryKernel>(a.device(), {op, element, negate, out.numel(), a.raw(), b.raw(), to,
-                                 walk_of(a.shape(), b.shape(), out.shape())});
+  run<BinaryKernel>(a.device(),
+                    {op, element, negate, out.numel(), a.raw(), b.raw(), to, walk_of(a.shape(), b.shape(), out.shape())});
 }
 
 Tensor arithmetic(const char* name, Binary op, const Tensor& a, const Tensor& b) {
-  check_float(name, a);
   check_dtypes(name, a, b);
+  check_float(name, a);
   Tensor out = Tensor::empty(broadcast_shape(name, a.shape(), b.shape()), a.dtype(), a.device());
   apply(op, element_of(name, a.dtype()), a, b, out);
   return out;
@@ -107,6 +111,7 @@ struct Form {
 };
 
 Tensor comparison(const char* name, Binary op, const Tensor& a, const Tensor& b, Form form = {}) {
+  if (both16(a, b)) return comparison(name, op, widened(a.detach()), widened(b.detach()), form);
   const Element element = element_of(name, a.dtype());
   check_dtypes(name, a, b);
   Tensor out = Tensor::empty(broadcast_shape(name, a.shape(), b.shape()), DType::u8, a.device());
@@ -117,12 +122,14 @@ Tensor comparison(const char* name, Binary op, const Tensor& a, const Tensor& b,
 Tensor select(const Tensor& choice, bool invert, const Tensor* a, const Tensor* b) {
   const Tensor& any = a != nullptr ? *a : *b;
   Tensor out = Tensor::empty(any.shape(), any.dtype(), any.device());
-  run<SelectKernel>(any.device(), {size_of(any.dtype()) == 8, invert, out.numel(), choice.data<uint8_t>(), a ? a->raw() : nullptr,
-                                   b ? b->raw() : nullptr, out.mutable_raw()});
+  run<SelectKernel>(any.device(), {size_of(any.dtype()) == 8, invert, out.numel(), choice.data<uint8_t>(),
+                                   a ? a->raw() : nullptr, b ? b->raw() : nullptr, out.mutable_raw()});
   return out;
 }
 
 Tensor extreme(const char* name, Binary op, Binary is_a, const Tensor& a, const Tensor& b) {
+  if (both16(a, b))
+    return through_f32(a, b, [&](const Tensor& x, const Tensor& y) { return extreme(name, op, is_a, x, y); });
   Tensor out = arithmetic(name, op, a, b);
   record(name, out, {a, b}, [a = Saved(a), b = Saved(b), is_a](const Tensor& grad, Gradients& into) {
     const Tensor choice = comparison("", is_a, a.get(), b.get());
@@ -135,6 +142,7 @@ Tensor extreme(const char* name, Binary op, Binary is_a, const Tensor& a, const 
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
+  if (both16(a, b)) return through_f32(a, b, [](const Tensor& x, const Tensor& y) { return add(x, y); });
   Tensor out = arithmetic("add", Binary::add, a, b);
   record("add", out, {a, b}, [of_a = a.shape(), of_b = b.shape()](const Tensor& grad, Gradients& into) {
     if (into.wants(0)) into.add(0, sum_to(grad, of_a));
@@ -144,6 +152,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
+  if (both16(a, b)) return through_f32(a, b, [](const Tensor& x, const Tensor& y) { return sub(x, y); });
   Tensor out = arithmetic("sub", Binary::sub, a, b);
   record("sub", out, {a, b}, [of_a = a.shape(), of_b = b.shape()](const Tensor& grad, Gradients& into) {
     if (into.wants(0)) into.add(0, sum_to(grad, of_a));
@@ -153,6 +162,7 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
+  if (both16(a, b)) return through_f32(a, b, [](const Tensor& x, const Tensor& y) { return mul(x, y); });
   Tensor out = arithmetic("mul", Binary::mul, a, b);
   record("mul", out, {a, b}, [a = Saved(a), b = Saved(b)](const Tensor& grad, Gradients& into) {
     if (into.wants(0)) into.add(0, sum_to(mul(grad, b.get()), a.get().shape()));
@@ -162,6 +172,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {
+  if (both16(a, b)) return through_f32(a, b, [](const Tensor& x, const Tensor& y) { return div(x, y); });
   Tensor out = arithmetic("div", Binary::div, a, b);
   record("div", out, {a, b}, [out = Saved(out), of_a = a.shape(), b = Saved(b)](const Tensor& grad, Gradients& into) {
     const Tensor quotient = div(grad, b.get());
@@ -185,32 +196,40 @@ Tensor greater_equal(const Tensor& a, const Tensor& b) {
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   check(condition.dtype() == DType::u8, "where: the condition is {} but needs to be u8", condition.dtype());
+  if (both16(a, b)) return through_f32(a, b, [&](const Tensor& x, const Tensor& y) { return where(condition, x, y); });
   element_of("where", a.dtype());
   check_dtypes("where", a, b);
   const Shape pair = broadcast_shape("where", a.shape(), b.shape());
   Shape shape;
-  check(broadcasts(condition.shape(), pair, shape), "where: the condition has shape {} but the values have {}", condition.shape(),
-        pair);
+  check(broadcasts(condition.shape(), pair, shape), "where: the condition has shape {} but the values have {}",
+        condition.shape(), pair);
   const Tensor choice = expand(condition, shape), x = expand(a.detach(), shape), y = expand(b.detach(), shape);
   Tensor out = select(choice, false, &x, &y);
-  record("where", out, {a, b}, [choice = Saved(choice), of_a = a.shape(), of_b = b.shape()](const Tensor& grad, Gradients& into) {
-    if (into.wants(0)) into.add(0, sum_to(select(choice.get(), false, &grad, nullptr), of_a));
-    if (into.wants(1)) into.add(1, sum_to(select(choice.get(), true, &grad, nullptr), of_b));
-  });
+  record("where", out, {a, b},
+         [choice = Saved(choice), of_a = a.shape(), of_b = b.shape()](const Tensor& grad, Gradients& into) {
+           if (into.wants(0)) into.add(0, sum_to(select(choice.get(), false, &grad, nullptr), of_a));
+           if (into.wants(1)) into.add(1, sum_to(select(choice.get(), true, &grad, nullptr), of_b));
+         });
   return out;
 }
 
 void add_in_place(Tensor& a, const Tensor& b) {
-  check_float("add_in_place", a);
   check_dtypes("add_in_place", a, b);
+  if (!is_storage16(a.dtype())) check_float("add_in_place", a);
   check(a.shape() == b.shape(), "add_in_place: a has shape {} but b has shape {}", a.shape(), b.shape());
   Tensor none = a.detach();
-  check(!needs_record("add_in_place", none, {a, b}), "add_in_place: a tensor on the way to a gradient cannot be changed in place");
+  check(!needs_record("add_in_place", none, {a, b}),
+        "add_in_place: a tensor on the way to a gradient cannot be changed in place");
+  if (is_storage16(a.dtype())) {
+    const Tensor sum = add(a.detach(), b.detach());
+    if (a.numel() > 0) std::memcpy(a.mutable_raw(), sum.raw(), size_t(a.numel()) * size_of(a.dtype()));
+    return;
+  }
   apply(Binary::add, element_of("", a.dtype()), a, b, a);
 }
 
 Tensor add_bias(const Tensor& x, const Tensor& bias) {
-  check_float("add_bias", x);
+  if (!is_storage16(x.dtype())) check_float("add_bias", x);
   check(x.ndim() == 2 && bias.ndim() == 1 && bias.dim(0) == x.dim(1),
         "add_bias: x has shape {} and bias {} but they need to be [N, F] and [F]", x.shape(), bias.shape());
   check(x.dtype() == bias.dtype(), "add_bias: x is {} but bias is {}", x.dtype(), bias.dtype());

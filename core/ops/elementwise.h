@@ -2,7 +2,8 @@
 
 #include "tessera/core/ops/unary.h"
 
-/// Element by element, of two tensors or more; f32 and f64 unless said otherwise, both of one dtype. Shapes broadcast as
+/// Element by element, of two tensors or more; f32 and f64, and bf16 and f16 as storage (computed in f32, rounded once; so
+/// are gradients, sums over what was repeated included); all of one dtype. Shapes broadcast as
 /// NumPy's do: aligned at the last dimension, a dimension that is absent or 1 is repeated. Equal shapes, a scalar, a row
 /// [F] or a column [N, 1] beside [N, F] are walked without a copy. A gradient is summed over what was repeated, in a
 /// fixed tree.
@@ -24,7 +25,7 @@ Tensor div(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, const Tensor& b);
 
-/// 1 where true, else 0, as u8; f32, f64, i32 or i64; a NaN is unequal to everything. No gradient.
+/// 1 where true, else 0, as u8; also i32 and i64; a NaN is unequal to everything. No gradient.
 Tensor equal(const Tensor& a, const Tensor& b);
 Tensor not_equal(const Tensor& a, const Tensor& b);
 Tensor less(const Tensor& a, const Tensor& b);
@@ -32,7 +33,7 @@ Tensor less_equal(const Tensor& a, const Tensor& b);
 Tensor greater(const Tensor& a, const Tensor& b);
 Tensor greater_equal(const Tensor& a, const Tensor& b);
 
-/// a where `condition` (u8) is not 0, else b; f32, f64, i32 or i64. What is not taken has no influence, NaN included.
+/// a where `condition` (u8) is not 0, else b; also i32 and i64. What is not taken has no influence, NaN included.
 /// Gradients: grad where taken, else 0.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 

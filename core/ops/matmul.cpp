@@ -5,8 +5,9 @@
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
+#include "tessera/core/ops/activation.h"
 #include "tessera/core/ops/reduce.h"
-#include "tessera/core/ops/unary_kernels.h"
+#include "tessera/core/ops/storage16.h"
 #include "tessera/core/parallel.h"
 
 namespace tessera {
@@ -110,21 +111,6 @@ void multiply_batch(const GemmArgs& g, int64_t batch) {
   });
 }
 
-/// grad times the activation's slope, which its output y gives.
-Tensor before_activation(Activation activation, const Tensor& y, const Tensor& grad) {
-  Unary op = Unary::relu;
-  switch (activation) {
-    case Activation::none: return grad;
-    case Activation::relu: break;
-    case Activation::elu: op = Unary::elu; break;
-    case Activation::tanh: op = Unary::tanh; break;
-    case Activation::sigmoid: op = Unary::sigmoid; break;
-  }
-  Tensor out = Tensor::empty(y.shape(), y.dtype(), y.device());
-  run<UnaryKernel>(y.device(), {op, y.dtype() == DType::f64, y.numel(), y.raw(), grad.raw(), out.mutable_raw(), 1, 0});
-  return out;
-}
-
 struct Sizes {
   int64_t m, n, k;
 };
@@ -136,26 +122,43 @@ Sizes checked_sizes(const char* op, const Tensor& a, bool ta, const Tensor& b, b
                      a.dtype());
   const int64_t m = a.dim(first + (ta ? 1 : 0)), k = a.dim(first + (ta ? 0 : 1)), n = b.dim(first + (tb ? 0 : 1)),
                 k_of_b = b.dim(first + (tb ? 1 : 0));
-  check(k_of_b == k, "{}: a has shape {}{} and b {}{}, the inner sizes {} and {} differ", op, a.shape(), ta ? " transposed" : "",
-        b.shape(), tb ? " transposed" : "", k, k_of_b);
+  check(k_of_b == k, "{}: a has shape {}{} and b {}{}, the inner sizes {} and {} differ", op, a.shape(),
+        ta ? " transposed" : "", b.shape(), tb ? " transposed" : "", k, k_of_b);
   return {m, n, k};
 }
 
 GemmArgs args_of(const Tensor& a, bool ta, const Tensor& b, bool tb, const Sizes& s, Tensor& out) {
-  return {a.dtype() == DType::f64, ta, tb, s.m, s.n, s.k, a.raw(), std::max<int64_t>(1, a.dim(-1)), b.raw(),
-          std::max<int64_t>(1, b.dim(-1)), out.mutable_raw(), std::max<int64_t>(1, s.n)};
+  return {a.dtype() == DType::f64,
+          ta,
+          tb,
+          s.m,
+          s.n,
+          s.k,
+          a.raw(),
+          std::max<int64_t>(1, a.dim(-1)),
+          b.raw(),
+          std::max<int64_t>(1, b.dim(-1)),
+          out.mutable_raw(),
+          std::max<int64_t>(1, s.n)};
 }
 
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
-  check(a.ndim() == 2 && b.ndim() == 2, "matmul: a has shape {} and b {} but both need two dimensions", a.shape(), b.shape());
+  if (is_storage16(a.dtype()) && b.dtype() == a.dtype())
+    return through_f32(a, b, [&](const Tensor& x, const Tensor& y) {
+      MatmulOptions wide = options;
+      wide.bias = widened(options.bias);
+      return matmul(x, y, wide);
+    });
+  check(a.ndim() == 2 && b.ndim() == 2, "matmul: a has shape {} and b {} but both need two dimensions", a.shape(),
+        b.shape());
   const bool ta = options.transpose_a, tb = options.transpose_b;
   const Sizes sizes = checked_sizes("matmul", a, ta, b, tb, 0);
   const Tensor& bias = options.bias;
   if (bias.defined())
-    check(bias.ndim() == 1 && bias.dim(0) == sizes.n && bias.dtype() == a.dtype(), "matmul: bias is {} {} but needs to be {} [{}]",
-          bias.dtype(), bias.shape(), a.dtype(), sizes.n);
+    check(bias.ndim() == 1 && bias.dim(0) == sizes.n && bias.dtype() == a.dtype(),
+          "matmul: bias is {} {} but needs to be {} [{}]", bias.dtype(), bias.shape(), a.dtype(), sizes.n);
   const Activation activation = options.activation;
   Tensor out = Tensor::empty(Shape{sizes.m, sizes.n}, a.dtype(), a.device());
   const GemmArgs args = args_of(a, ta, b, tb, sizes, out);
@@ -164,7 +167,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   record("matmul", out, {a, b, bias},
          [a = Saved(a), b = Saved(b), y = activation == Activation::none ? Saved() : Saved(out), ta, tb, activation](
              const Tensor& grad_out, Gradients& into) {
-           const Tensor grad = before_activation(activation, y.get(), grad_out);
+           const Tensor grad = activation_gradient(activation, y.get(), grad_out);
            if (into.wants(0))
              into.add(0, ta ? matmul(b.get(), grad, {.transpose_a = tb, .transpose_b = true})
                             : matmul(grad, b.get(), {.transpose_b = !tb}));
@@ -177,6 +180,8 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
 }
 
 Tensor batched_matmul(const Tensor& a, const Tensor& b, BatchedOptions options) {
+  if (is_storage16(a.dtype()) && b.dtype() == a.dtype())
+    return through_f32(a, b, [&](const Tensor& x, const Tensor& y) { return batched_matmul(x, y, options); });
   check(a.ndim() == 3 && b.ndim() == 3 && a.dim(0) == b.dim(0),
         "batched_matmul: a has shape {} and b {} but need to be [B, M, K] and [B, K, N]", a.shape(), b.shape());
   const bool ta = options.transpose_a, tb = options.transpose_b;

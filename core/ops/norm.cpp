@@ -5,6 +5,7 @@
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
 #include "tessera/core/ops/norm_kernels.h"
+#include "tessera/core/ops/storage16.h"
 
 namespace tessera {
 namespace {
@@ -44,8 +45,8 @@ struct Block {
 void channel_sums(ChannelSumsKernel::Op op, const Tensor& x, const Block& b, const Tensor* grad, const double* moments,
                   const double* row_moments, double* out) {
   Scratch<double> partials(ChannelSumsKernel::blocks_of(b.rows, b.inner) * b.channels * 2);
-  run<ChannelSumsKernel>(x.device(), {op, x.dtype() == DType::f64, b.rows, b.channels, b.inner, x.raw(), grad ? grad->raw() : nullptr,
-                                      moments, row_moments, out, partials.data()});
+  run<ChannelSumsKernel>(x.device(), {op, x.dtype() == DType::f64, b.rows, b.channels, b.inner, x.raw(),
+                                      grad ? grad->raw() : nullptr, moments, row_moments, out, partials.data()});
 }
 
 struct Coefficients {
@@ -55,7 +56,8 @@ struct Coefficients {
 /// `of(c)` are channel c's coefficients.
 template <class F>
 Tensor channel_map(const Tensor& x, const Block& b, const Tensor* grad, F of) {
-  Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device()), coefficients = Tensor::empty(Shape{4, b.channels}, x.dtype());
+  Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device()),
+         coefficients = Tensor::empty(Shape{4, b.channels}, x.dtype());
   with_float(x.dtype(), "batch_norm", [&]<class T>() {
     T* y = coefficients.mutable_data<T>();
     for (int64_t c = 0; c < b.channels; ++c) {
@@ -66,22 +68,25 @@ Tensor channel_map(const Tensor& x, const Block& b, const Tensor* grad, F of) {
       y[3 * b.channels + c] = T(f.of_grad);
     }
   });
-  run<ChannelMapKernel>(x.device(), {x.dtype() == DType::f64, b.rows, b.channels, b.inner, x.raw(), grad ? grad->raw() : nullptr,
-                                     coefficients.raw(), out.mutable_raw()});
+  run<ChannelMapKernel>(x.device(), {x.dtype() == DType::f64, b.rows, b.channels, b.inner, x.raw(),
+                                     grad ? grad->raw() : nullptr, coefficients.raw(), out.mutable_raw()});
   return out;
 }
 
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  if (is_storage16(x.dtype()))
+    return through_f32(x, [&](const Tensor& wide) { return layer_norm(wide, widened(weight), widened(bias), eps); });
   check_float("layer_norm", x);
   check(x.ndim() >= 1, "layer_norm: x is a scalar but needs a dimension");
   const int64_t width = x.dim(-1), rows = width == 0 ? 0 : x.numel() / width;
   check_channels("layer_norm", "weight", weight, x, width);
   check_channels("layer_norm", "bias", bias, x, width);
-  Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device()), moments = Tensor::empty(Shape{rows, 2}, DType::f64, x.device());
-  run<LayerNormKernel>(x.device(), {x.dtype() == DType::f64, rows, width, x.raw(), raw(weight), raw(bias), eps, out.mutable_raw(),
-                                    moments.mutable_data<double>(), nullptr});
+  Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device()),
+         moments = Tensor::empty(Shape{rows, 2}, DType::f64, x.device());
+  run<LayerNormKernel>(x.device(), {x.dtype() == DType::f64, rows, width, x.raw(), raw(weight), raw(bias), eps,
+                                    out.mutable_raw(), moments.mutable_data<double>(), nullptr});
   record("layer_norm", out, {x, weight, bias},
          [x = Saved(x), weight = Saved(weight), moments = Saved(moments), rows, width](const Tensor& grad, Gradients& into) {
            const Tensor& input = x.get();
@@ -105,6 +110,10 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor& running_mean, Tensor& running_var,
                   BatchNormOptions options) {
+  if (is_storage16(x.dtype()))
+    return through_f32(x, [&](const Tensor& wide) {
+      return batch_norm(wide, widened(weight), widened(bias), running_mean, running_var, options);
+    });
   check_float("batch_norm", x);
   check(x.ndim() >= 2, "batch_norm: x has shape {} but needs to be [N, C, ..]", x.shape());
   const int64_t channels = x.dim(1);
@@ -114,7 +123,8 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, Ten
   check_channels("batch_norm", "bias", bias, x, channels);
   check_channels("batch_norm", "running_mean", running_mean, x, channels);
   check_channels("batch_norm", "running_var", running_var, x, channels);
-  check(running_mean.defined() == running_var.defined(), "batch_norm: running_mean and running_var need to be given together");
+  check(running_mean.defined() == running_var.defined(),
+        "batch_norm: running_mean and running_var need to be given together");
   const bool of_batch = options.training || !running_mean.defined();
   const int64_t count = block.rows * block.inner;
   check(!of_batch || count >= 2,

@@ -2,7 +2,9 @@
 
 #include "tessera/core/tensor.h"
 
-/// Normalisation as PyTorch has it; f32 or f64, moments in double and in two passes, sums over rows in fixed blocks.
+/// Normalisation as PyTorch has it; f32 or f64, moments in double and in two passes, sums over rows in fixed blocks. x in
+/// bf16 or f16 is storage: computed in f32, rounded once; weight and bias may then be of that dtype or f32, running moments
+/// are f32.
 namespace tessera {
 
 /// (x - mean) / sqrt(var + eps) * weight + bias, mean and (biased) var over the last dimension of x (.., F). weight and

@@ -5,9 +5,9 @@
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
 #include "tessera/core/ops/arrange.h"
-#include "tessera/core/ops/create.h"
 #include "tessera/core/ops/elementwise.h"
 #include "tessera/core/ops/reduce_kernels.h"
+#include "tessera/core/ops/storage16.h"
 #include "tessera/core/parallel.h"
 
 namespace tessera {
@@ -47,8 +47,10 @@ Tensor summed(const char* op, const Tensor& x, const Lines& lines, const Shape& 
 /// All elements as one line.
 Lines all_of(const Tensor& x) { return {1, x.numel(), 1}; }
 
-Extreme extreme(const char* op, ExtremeOp kind, const Tensor& x, const Lines& lines, const Shape& shape, bool values = true) {
-  check(lines.length > 0 || shape.numel() == 0, "{}: x has shape {}, the extreme of no elements is undefined", op, x.shape());
+Extreme extreme(const char* op, ExtremeOp kind, const Tensor& x, const Lines& lines, const Shape& shape,
+                bool values = true) {
+  check(lines.length > 0 || shape.numel() == 0, "{}: x has shape {}, the extreme of no elements is undefined", op,
+        x.shape());
   check(lines.length <= INT32_MAX, "{}: x has shape {}, but lines of more than 2^31 - 1 elements are not supported", op,
         x.shape());
   Extreme out;
@@ -66,7 +68,8 @@ Extreme extreme(const char* op, ExtremeOp kind, const Tensor& x, const Lines& li
 }
 
 /// Zeros of `shape`, but value (times the sign of x there, when x is given) at each line's index.
-Tensor spread_to(const Tensor& value, const Tensor& indices, const Shape& shape, const Lines& lines, const Tensor* x = nullptr) {
+Tensor spread_to(const Tensor& value, const Tensor& indices, const Shape& shape, const Lines& lines,
+                 const Tensor* x = nullptr) {
   Tensor out = zeros(shape, value.dtype(), value.device());
   with_float(value.dtype(), "max", [&]<class T>() {
     const T* from = value.data<T>();
@@ -84,12 +87,16 @@ Tensor spread_to(const Tensor& value, const Tensor& indices, const Shape& shape,
 }
 
 Extreme recorded_extreme(const char* op, ExtremeOp kind, const Tensor& x, const Lines& lines, const Shape& shape) {
+  if (is_storage16(x.dtype())) {
+    Extreme out = recorded_extreme(op, kind, cast(x, DType::f32), lines, shape);
+    out.values = cast(out.values, x.dtype());
+    return out;
+  }
   checked_double(op, x);
   Extreme out = extreme(op, kind, x, lines, shape);
-  record(op, out.values, {x},
-         [indices = Saved(out.indices), of_x = x.shape(), lines](const Tensor& grad, Gradients& into) {
-           into.add(0, spread_to(grad, indices.get(), of_x, lines));
-         });
+  record(op, out.values, {x}, [indices = Saved(out.indices), of_x = x.shape(), lines](const Tensor& grad, Gradients& into) {
+    into.add(0, spread_to(grad, indices.get(), of_x, lines));
+  });
   return out;
 }
 
@@ -97,6 +104,7 @@ Extreme recorded_extreme(const char* op, ExtremeOp kind, const Tensor& x, const 
 Tensor kept(const Tensor& grad, const Shape& of_x, int dim) { return grad.view_as(of_x.with(dim, 1)); }
 
 Tensor scaled_sum(const char* op, const Tensor& x, double factor) {
+  if (is_storage16(x.dtype())) return through_f32(x, [&](const Tensor& wide) { return scaled_sum(op, wide, factor); });
   Tensor out = summed(op, x, all_of(x), Shape{}, {.factor = factor});
   record(op, out, {x}, [shape = x.shape(), dtype = x.dtype(), factor](const Tensor& grad, Gradients& into) {
     into.add(0, full(shape, grad.item() * factor, dtype));
@@ -105,6 +113,8 @@ Tensor scaled_sum(const char* op, const Tensor& x, double factor) {
 }
 
 Tensor scaled_sum(const char* op, const Tensor& x, int dim, bool keepdim, double factor) {
+  if (is_storage16(x.dtype()))
+    return through_f32(x, [&](const Tensor& wide) { return scaled_sum(op, wide, dim, keepdim, factor); });
   Tensor out = summed(op, x, lines_of(op, x.shape(), dim), reduced(x.shape(), dim, keepdim), {.factor = factor});
   record(op, out, {x}, [of_x = x.shape(), dim, factor](const Tensor& grad, Gradients& into) {
     const Tensor line = kept(grad, of_x, dim);
@@ -115,6 +125,8 @@ Tensor scaled_sum(const char* op, const Tensor& x, int dim, bool keepdim, double
 
 /// `dim` < 0: over all elements.
 Tensor norm_over(const Tensor& x, Norm kind, const Lines& lines, const Shape& shape, const Shape& kept_shape) {
+  if (is_storage16(x.dtype()))
+    return through_f32(x, [&](const Tensor& wide) { return norm_over(wide, kind, lines, shape, kept_shape); });
   checked_double("norm", x);
   if (kind == Norm::inf) {
     if (lines.length == 0) return zeros(shape, x.dtype(), x.device());
@@ -164,10 +176,11 @@ Tensor mean(const Tensor& x, int dim, bool keepdim) {
 }
 
 Tensor var(const Tensor& x, int dim, bool unbiased, bool keepdim) {
+  if (is_storage16(x.dtype())) return through_f32(x, [&](const Tensor& wide) { return var(wide, dim, unbiased, keepdim); });
   const int at = dim_of("var", x.shape(), dim);
   const Lines lines = lines_of("var", x.shape(), at);
-  check(lines.length >= (unbiased ? 2 : 1), "var: x has shape {} but needs {} or more elements along dimension {}", x.shape(),
-        unbiased ? 2 : 1, at);
+  check(lines.length >= (unbiased ? 2 : 1), "var: x has shape {} but needs {} or more elements along dimension {}",
+        x.shape(), unbiased ? 2 : 1, at);
   const double factor = 1 / double(lines.length - (unbiased ? 1 : 0));
   const Shape line = x.shape().with(at, 1);
   const Tensor centre = summed("var", x, lines, line, {.factor = 1 / double(lines.length)});
@@ -198,22 +211,26 @@ Extreme min(const Tensor& x, int dim, bool keepdim) {
 
 Tensor argmax(const Tensor& x, int dim, bool keepdim) {
   const int at = dim_of("argmax", x.shape(), dim);
-  return extreme("argmax", ExtremeOp::max, x, lines_of("argmax", x.shape(), at), reduced(x.shape(), at, keepdim), false).indices;
+  return extreme("argmax", ExtremeOp::max, widened(x.detach()), lines_of("argmax", x.shape(), at),
+                 reduced(x.shape(), at, keepdim), false)
+      .indices;
 }
 
 Tensor argmin(const Tensor& x, int dim, bool keepdim) {
   const int at = dim_of("argmin", x.shape(), dim);
-  return extreme("argmin", ExtremeOp::min, x, lines_of("argmin", x.shape(), at), reduced(x.shape(), at, keepdim), false).indices;
+  return extreme("argmin", ExtremeOp::min, widened(x.detach()), lines_of("argmin", x.shape(), at),
+                 reduced(x.shape(), at, keepdim), false)
+      .indices;
 }
 
 Tensor sum_rows(const Tensor& x) {
-  checked_double("sum_rows", x);
+  if (!is_storage16(x.dtype())) checked_double("sum_rows", x);
   check(x.ndim() == 2, "sum_rows: x has shape {} but needs two dimensions", x.shape());
   return scaled_sum("sum_rows", x, 0, false, 1);
 }
 
 Tensor argmax_rows(const Tensor& x) {
-  checked_double("argmax_rows", x);
+  if (!is_storage16(x.dtype())) checked_double("argmax_rows", x);
   check(x.ndim() == 2, "argmax_rows: x has shape {} but needs two dimensions", x.shape());
   check(x.dim(1) > 0 || x.dim(0) == 0, "argmax_rows: x has shape {}, the largest of no elements is undefined", x.shape());
   return argmax(x, 1);
@@ -221,6 +238,7 @@ Tensor argmax_rows(const Tensor& x) {
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
+  if (is_storage16(x.dtype())) return through_f32(x, [&](const Tensor& wide) { return sum_to(wide, shape); });
   Shape joined;
   check(broadcasts(x.shape(), shape, joined) && joined == x.shape(), "sum_to: shape {} does not broadcast to {}", shape,
         x.shape());

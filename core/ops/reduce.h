@@ -2,10 +2,10 @@
 
 #include "tessera/core/tensor.h"
 
-/// Reductions of f32 and f64 over all elements, or over one dimension, which `keepdim` leaves with size 1; a negative
-/// dimension counts from the last. Sums run in double over fixed blocks that are added in a fixed tree: the thread count
-/// does not change a bit.
-/// Errors: Unsupported for other dtypes; InvalidArgument "<op>: dimension 2 does not exist in shape [4, 3]".
+/// Reductions of f32 and f64, and of bf16 and f16 as storage (rounded once, at the end), over all elements, or over one
+/// dimension, which `keepdim` leaves with size 1; a negative dimension counts from the last. Sums run in double over fixed
+/// blocks that are added in a fixed tree: the thread count does not change a bit. Errors: Unsupported for other dtypes;
+/// InvalidArgument "<op>: dimension 2 does not exist in shape [4, 3]".
 namespace tessera {
 
 /// Over all elements, shape []. The sum of nothing is 0; the others of nothing are an InvalidArgument. Ties of max and min:
@@ -25,8 +25,8 @@ Tensor var(const Tensor& x, int dim, bool unbiased = true, bool keepdim = false)
 
 enum class Norm : uint8_t { l1, l2, inf };
 
-/// sum |x|, sqrt(sum x^2) or max |x|; 0 of an empty line. Gradient: grad sign(x); grad x / y, 0 where y is 0; grad sign(x) at
-/// the first largest.
+/// sum |x|, sqrt(sum x^2) or max |x|; 0 of an empty line. Gradient: grad sign(x); grad x / y, 0 where y is 0; grad sign(x)
+/// at the first largest.
 Tensor norm(const Tensor& x, Norm kind, int dim, bool keepdim = false);
 /// Over all elements, shape [].
 Tensor norm(const Tensor& x, Norm kind = Norm::l2);

@@ -3,6 +3,7 @@
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
 #include "tessera/core/ops/softmax_kernels.h"
+#include "tessera/core/ops/storage16.h"
 
 namespace tessera {
 namespace {
@@ -15,6 +16,8 @@ Tensor lines_op(Softmax op, const Tensor& x, const Tensor* grad, const Lines& li
 }
 
 Tensor recorded(const char* name, Softmax op, Softmax op_grad, const Tensor& x, int dim) {
+  if (is_storage16(x.dtype()))
+    return through_f32(x, [&](const Tensor& wide) { return recorded(name, op, op_grad, wide, dim); });
   const Lines lines = lines_of(name, x.shape(), dim);
   check<Unsupported>(x.dtype() == DType::f32 || x.dtype() == DType::f64, "{}: dtype {} is not supported, use f32 or f64",
                      name, x.dtype());

@@ -2,7 +2,7 @@
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
-#include "tessera/core/ops/create.h"
+#include "tessera/core/ops/storage16.h"
 #include "tessera/core/ops/unary_kernels.h"
 
 namespace tessera {
@@ -10,16 +10,18 @@ namespace {
 
 Tensor apply(Unary op, const Tensor& x, const Tensor* grad, double p, double q) {
   Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device());
-  run<UnaryKernel>(x.device(), {op, x.dtype() == DType::f64, x.numel(), x.raw(), grad ? grad->raw() : nullptr,
-                                out.mutable_raw(), p, q});
+  run<UnaryKernel>(x.device(),
+                   {op, x.dtype() == DType::f64, x.numel(), x.raw(), grad ? grad->raw() : nullptr, out.mutable_raw(), p, q});
   return out;
 }
 
 enum class Keeps { input, output };
 
 Tensor recorded(const char* name, Unary op, Keeps keeps, const Tensor& x, double p = 0, double q = 0) {
-  check<Unsupported>(x.dtype() == DType::f32 || x.dtype() == DType::f64, "{}: dtype {} is not supported, use f32 or f64", name,
-                     x.dtype());
+  if (is_storage16(x.dtype()))
+    return through_f32(x, [&](const Tensor& wide) { return recorded(name, op, keeps, wide, p, q); });
+  check<Unsupported>(x.dtype() == DType::f32 || x.dtype() == DType::f64, "{}: dtype {} is not supported, use f32 or f64",
+                     name, x.dtype());
   Tensor out = apply(op, x, nullptr, p, q);
   record(name, out, {x}, [saved = Saved(keeps == Keeps::output ? out : x), op, p, q](const Tensor& grad, Gradients& into) {
     into.add(0, apply(op, saved.get(), &grad, p, q));
@@ -30,8 +32,10 @@ Tensor recorded(const char* name, Unary op, Keeps keeps, const Tensor& x, double
 /// Functions whose gradient needs nothing kept.
 template <class F>
 Tensor linear(const char* name, Unary op, const Tensor& x, double p, F gradient) {
-  check<Unsupported>(x.dtype() == DType::f32 || x.dtype() == DType::f64, "{}: dtype {} is not supported, use f32 or f64", name,
-                     x.dtype());
+  if (is_storage16(x.dtype()))
+    return through_f32(x, [&](const Tensor& wide) { return linear(name, op, wide, p, gradient); });
+  check<Unsupported>(x.dtype() == DType::f32 || x.dtype() == DType::f64, "{}: dtype {} is not supported, use f32 or f64",
+                     name, x.dtype());
   Tensor out = apply(op, x, nullptr, p, 0);
   record(name, out, {x}, [gradient](const Tensor& grad, Gradients& into) { into.add(0, gradient(grad)); });
   return out;
@@ -46,7 +50,9 @@ Tensor tanh(const Tensor& x) { return recorded("tanh", Unary::tanh, Keeps::outpu
 Tensor sigmoid(const Tensor& x) { return recorded("sigmoid", Unary::sigmoid, Keeps::output, x); }
 Tensor relu(const Tensor& x) { return recorded("relu", Unary::relu, Keeps::output, x); }
 
-Tensor leaky_relu(const Tensor& x, double slope) { return recorded("leaky_relu", Unary::leaky_relu, Keeps::input, x, slope); }
+Tensor leaky_relu(const Tensor& x, double slope) {
+  return recorded("leaky_relu", Unary::leaky_relu, Keeps::input, x, slope);
+}
 
 Tensor elu(const Tensor& x, double alpha) {
   check(alpha >= 0, "elu: alpha is {} but needs to be 0 or more", alpha);

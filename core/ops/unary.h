@@ -2,7 +2,8 @@
 
 #include "tessera/core/tensor.h"
 
-/// Functions of one tensor, element by element; f32 or f64, any shape; nothing gives nothing. In f32 they are vectorised,
+/// Functions of one tensor, element by element; f32 or f64, bf16 and f16 as storage (computed in f32, rounded once; so are
+/// their gradients); any shape; nothing gives nothing. In f32 they are vectorised,
 /// within 4 ulp (core/simd.h says which polynomial and how exact; results below 2^-126 may come out as 0). NaN gives NaN.
 /// Errors: Unsupported for other dtypes.
 namespace tessera {

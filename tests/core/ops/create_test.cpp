@@ -119,7 +119,10 @@ TEST(Create, RandomDrawsByTheirDefinition) {
     const Tensor u = uniform({100}, -2, 3, generator, dtype), n = normal({100}, generator, dtype);
     const Philox first(42, 0), second(42, 1);
     for (int64_t i = 0; i < 100; ++i) {
-      const double flat = -2 + 5 * double(Philox::unit(first.word(uint64_t(i))));
+      const Philox::Draw pair = first(uint64_t(i / 2));
+      const uint64_t bits = uint64_t{pair.bits[i % 2 * 2]} << 32 | pair.bits[i % 2 * 2 + 1];
+      const double flat =
+          -2 + 5 * (dtype == DType::f32 ? double(Philox::unit(first.word(uint64_t(i)))) : double(bits >> 11) * 0x1p-53);
       EXPECT_EQ(compare(cast(u, DType::f64).data<double>()[i], flat, dtype, 1, std::fabs(flat)), "");
       const Philox::Draw draw = second(uint64_t(i));
       const long double radius = std::sqrt(-2 * std::log((draw.bits[0] + 1.0L) * 0x1p-32L)),
@@ -170,6 +173,32 @@ TEST(Create, CastToIntegersTruncates) {
   EXPECT_EQ(cast(i.view_rows(0, 2), DType::u8).to_vector<uint8_t>(), (std::vector<uint8_t>{0, 255}));
   EXPECT_EQ(cast(cast(i.view_rows(1, 2), DType::f16), DType::i32).item(), 255);
   EXPECT_EQ(cast(cast(i.view_rows(1, 2), DType::bf16), DType::f16).item(), 255);
+}
+
+// What the target cannot hold becomes the nearest that it can, NaN becomes 0: nothing is left to the processor.
+TEST(Create, CastBeyondTheRange) {
+  constexpr float inf = INFINITY;
+  const Tensor x = Tensor::from<float>({3e9f, -3e9f, 0x1p31f, -0x1p31f, 2147483520.0f, inf, -inf, NAN}, {8});
+  constexpr int32_t top = INT32_MAX, bottom = INT32_MIN;
+  EXPECT_EQ(cast(x, DType::i32).to_vector<int32_t>(),
+            (std::vector<int32_t>{top, bottom, top, bottom, 2147483520, top, bottom, 0}));
+  const Tensor y = Tensor::from<double>({0x1p63, -0x1p63, 1e300, 256, 255.9, -0.9, -1, NAN}, {8});
+  EXPECT_EQ(cast(y, DType::i64).to_vector<int64_t>(),
+            (std::vector<int64_t>{INT64_MAX, INT64_MIN, INT64_MAX, 256, 255, 0, -1, 0}));
+  EXPECT_EQ(cast(y, DType::u8).to_vector<uint8_t>(), (std::vector<uint8_t>{255, 0, 255, 255, 255, 0, 0, 0}));
+  EXPECT_EQ(cast(cast(x, DType::bf16), DType::i32).data<int32_t>()[7], 0);
+  EXPECT_EQ(cast(Tensor::from<int64_t>({256, -1, int64_t{1} << 33}, {3}), DType::u8).to_vector<uint8_t>(),
+            (std::vector<uint8_t>{0, 255, 0}));
+  EXPECT_EQ(cast(y, DType::f32).data<float>()[2], inf);
+  EXPECT_EQ(cast(cast(full({}, 1e6), DType::f16), DType::f32).item(), inf);
+}
+
+TEST(Create, UniformInDoubleHasAllItsBits) {
+  Generator generator(3);
+  const Tensor x = uniform({1000}, 0, 1, generator, DType::f64);
+  int64_t odd = 0;
+  for (const double v : x.span<double>()) odd += int64_t(v * 0x1p53) & 1;
+  EXPECT_NEAR(double(odd), 500, 5 * std::sqrt(250.0));
 }
 
 TEST(Create, CastToItsOwnDtypeIsTheSameTensor) {

@@ -162,7 +162,7 @@ TEST(Matmul, Errors) {
       {[&] { matmul(x, ones({3})); }, "InvalidArgument: matmul: a has shape [2, 3] and b [3] but both need two dimensions"},
       {[&] { matmul(x, d); }, "InvalidArgument: matmul: a is f32 but b is f64"},
       {[&] { matmul(i, i); }, "Unsupported: matmul: dtype i32 is not supported, use f32 or f64"},
-      {[&] { matmul(h, h); }, "Unsupported: matmul: dtype bf16 is not supported, use f32 or f64"},
+      {[&] { matmul(h, x); }, "InvalidArgument: matmul: a is bf16 but b is f32"},
       {[&] { matmul(Tensor(), x); }, "InvalidArgument: tensor: an undefined tensor was used"},
       {[&] { transpose(ones({3})); }, "InvalidArgument: transpose: x has shape [3] but needs two dimensions"},
   });

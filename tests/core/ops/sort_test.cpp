@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "tessera/core/ops/create.h"
 #include "tessera/tests/support/cases.h"
@@ -45,7 +46,8 @@ TEST(Sort, ValuesAndGradients) {
                   .inputs = {apart(shape)},
                   .call =
                       [=](const Tensors& in) {
-                        return k == in[0].dim(dim) ? sort(in[0], dim, descending).values : topk(in[0], k, dim, descending).values;
+                        return k == in[0].dim(dim) ? sort(in[0], dim, descending).values
+                                                   : topk(in[0], k, dim, descending).values;
                       },
                   .reference = [=](const Arrays& in) { return chosen(in[0], dim, k, descending, false); },
                   .k = 0,
@@ -68,6 +70,52 @@ TEST(Sort, EqualElementsKeepTheirOrder) {
                   .reference = [=](const Arrays& in) { return chosen(in[0], in[0].shape.ndim() - 1, k, descending, true); },
                   .dtypes = {DType::f32}});
         }
+}
+
+// Every length at which another way is taken, checked against its own definition: a stable order of the same elements.
+TEST(Sort, LongLines) {
+  for (const int64_t n : {95, 96, 700, 1 << 14, (1 << 17) - 1, (1 << 17) + 12345})
+    for (const bool descending : {false, true})
+      for (const bool many_ties : {false, true}) {
+        Tensor x = Tensor::empty({n});
+        for (int64_t i = 0; i < n; ++i) {
+          const uint32_t hash = uint32_t(i * 2654435761u);
+          x.mutable_data<float>()[i] = many_ties ? float(int(hash >> 28) - 8) : float(hash) - 2e9f;
+        }
+        if (n > 600) {
+          x.mutable_data<float>()[500] = -0.0f;
+          x.mutable_data<float>()[501] = NAN;
+          x.mutable_data<float>()[599] = -INFINITY;
+        }
+        const auto [values, indices] = sort(x, 0, descending);
+        const float *v = values.data<float>(), *from = x.data<float>();
+        const int32_t* at = indices.data<int32_t>();
+        std::vector<bool> seen(size_t(n), false);
+        const auto comes_before = [&](float a, float b) {
+          return descending ? a > b || (a != a && b == b) : a < b || (b != b && a == a);
+        };
+        for (int64_t i = 0; i < n; ++i) {
+          ASSERT_TRUE(at[i] >= 0 && at[i] < n && !seen[size_t(at[i])]) << n << " " << i;
+          seen[size_t(at[i])] = true;
+          ASSERT_EQ(std::memcmp(&v[i], &from[at[i]], sizeof(float)), 0) << n << " " << i;
+          if (i == 0) continue;
+          ASSERT_FALSE(comes_before(v[i], v[i - 1])) << n << " " << i;
+          ASSERT_TRUE(comes_before(v[i - 1], v[i]) || at[i - 1] < at[i]) << n << " " << i;
+        }
+        for (const int64_t k : {int64_t(0), int64_t(1), n / 16, n / 2}) {
+          const auto top = topk(x, k, 0, descending);
+          ASSERT_EQ(std::memcmp(top.indices.data<int32_t>(), at, size_t(k) * sizeof(int32_t)), 0) << n << " " << k;
+          ASSERT_EQ(std::memcmp(top.values.data<float>(), v, size_t(k) * sizeof(float)), 0) << n << " " << k;
+        }
+      }
+}
+
+TEST(Sort, LongLinesOnSeveralThreads) {
+  verify({.name = "sort in blocks",
+          .inputs = {real({1 << 18})},
+          .call = [](const Tensors& in) { return sort(in[0]).values; },
+          .reference = nullptr,
+          .smooth = false});
 }
 
 TEST(Sort, NanIsLargest) {

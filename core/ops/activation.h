@@ -1,0 +1,12 @@
+#pragma once
+
+#include "tessera/core/ops/matmul_kernels.h"
+#include "tessera/core/tensor.h"
+
+namespace tessera {
+
+/// The gradient before an activation, for ops that apply one to their result: `grad` times the slope that the output `y`
+/// gives; `grad` itself for none, when y may be undefined. Recorded by nobody.
+Tensor activation_gradient(Activation activation, const Tensor& y, const Tensor& grad);
+
+}  // namespace tessera
