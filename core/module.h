@@ -84,11 +84,13 @@ void for_each_parameter(Module& module, F&& f) {
   std::remove_const_t<Module>::visit(module, module_visit::Named<F>{f, root});
 }
 
-/// Each parameter once, also one that has two names.
+/// What is trained: the tensors that require a gradient, each once, also one that has two names. The others, such as running
+/// moments, belong to the state alone.
 template <class Module>
 std::vector<Tensor> parameters(Module& module) {
   std::vector<Tensor> out;
   for_each_parameter(module, [&](const std::string&, Tensor& tensor) {
+    if (!tensor.requires_grad()) return;
     for (const Tensor& known : out)
       if (known.is(tensor)) return;
     out.push_back(tensor);

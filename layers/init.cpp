@@ -24,4 +24,6 @@ Tensor uniform_fan_in(const Shape& shape, int64_t fan_in, Generator& generator) 
 
 Tensor zero_parameter(const Shape& shape) { return zeros(shape).set_requires_grad(); }
 
+Tensor one_parameter(const Shape& shape) { return ones(shape).set_requires_grad(); }
+
 }  // namespace tessera

@@ -13,5 +13,7 @@ Tensor glorot(const Shape& shape, Generator& generator);
 Tensor uniform_fan_in(const Shape& shape, int64_t fan_in, Generator& generator);
 /// Zeros.
 Tensor zero_parameter(const Shape& shape);
+/// Ones.
+Tensor one_parameter(const Shape& shape);
 
 }  // namespace tessera

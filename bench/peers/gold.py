@@ -1,158 +1,285 @@
-"""Gold data for the layers: inputs, state dict, output, gradients and one Adam step of PyG's layer, one file a case.
+"""Makes tests/layers/gold: what PyG's layers give for small odd graphs, for the tests to compare with.
 
     bench/peers/setup torch
-    python3 bench/peers/gold.py                  # writes tests/layers/gold/*.safetensors
-    python3 bench/peers/gold.py gat_conv         # those whose names begin so
+    python3 bench/peers/gold.py                # all
+    python3 bench/peers/gold.py gat_conv       # those whose names begin so
 
 The files are committed, so that tests need no Python; run this when a case is added, and look at what changed. Everything is
 computed in float64 from values that float32 holds and stored as float32, so the file is the truth and not one more rounding.
-A case is one entry of CASES: a name, a PyG module, and the graph it sees. tests/layers/gold.h says what is in a file.
+One safetensors file for each layer and option set, NAME.safetensors. Its `__metadata__` says what made it. Its tensors:
 
-Entries: `x`, `edge_index` (2, E), `edge_attr` where the layer takes it, `seed` (the gradient of the output), `out`,
-`state.NAME` (parameters and buffers before), `grad.NAME` (and `grad.x`, `grad.edge_attr`), `step.NAME` (parameters after
-one step of Adam with lr 0.01 and eps 1e-3: a gradient that is zero but for rounding must not decide a step's sign).
+    state/P          the parameters and buffers before anything ran, under PyG's names
+    G/x, G/edge_index, G/edge_weight, G/edge_attr, G/batch, ...      what the layer was called with on graph G
+    G/out, G/out.K   the result, or its parts
+    G/seed           the gradient of the result that the backward pass started from
+    G/grad/x, G/grad/edge_weight, ...        gradients of what the layer was called with
+    G/grad.state/P   gradients of the parameters
+    G/adam/P         parameters and buffers after one step of Adam (lr 0.01, eps 1e-3: a gradient that
+                     is zero but for rounding must not decide a step's sign)
+
+Graphs: `odd` has loops, parallel edges, a hub and isolated nodes; `single` one node without edges, `loop` one with a loop; `bare` three nodes
+without edges; `batch` five graphs, of which one has a single node, one no edges, and the last no nodes. Values are drawn so
+that no two messages tie. To add a layer, add an entry to `cases`.
 """
 import json
 import os
-import struct
 import sys
-from pathlib import Path
 
 import measure
 
-OUT = measure.REPO / "tests" / "layers" / "gold"
+if "TESSERA_GOLD_WORKER" not in os.environ:  # started by any python3: go on in the peer's
+    os.environ["TESSERA_GOLD_WORKER"] = "1"
+    python = measure.peer_python("torch")
+    os.execv(python, [python, *sys.argv])
 
-# ---- graphs: (nodes, edges as (src, dst)) -----------------------------------------------------------------------------
+import numpy as np
+import torch
+import torch_geometric
+from torch_geometric import nn
+
+FOLDER = measure.REPO / "tests" / "layers" / "gold"
+CHANNELS = 6
 
 GRAPHS = {
-    # 5 and 9 are isolated; loops at 2 (twice) and 7; 0 -> 1 three times; 4 sends only, 8 receives only.
-    "odd": (10, [(0, 1), (2, 2), (1, 0), (0, 1), (3, 1), (4, 3), (2, 2), (0, 1), (6, 8), (7, 7), (3, 6), (6, 3), (2, 0), (1, 2),
-                 (7, 8), (4, 8), (0, 3)]),
-    "one_node": (1, []),
-    "one_loop": (1, [(0, 0)]),
-    "no_edges": (4, []),
+    "odd": dict(nodes=9, edges=[(0, 1), (1, 0), (2, 2), (3, 1), (4, 1), (5, 1), (6, 1), (1, 3), (1, 3), (0, 1), (5, 5), (2, 6),
+                                (6, 4), (4, 6), (0, 6)]),
+    "single": dict(nodes=1, edges=[]),
+    "loop": dict(nodes=1, edges=[(0, 0)]),
+    "bare": dict(nodes=3, edges=[]),
+    "batch": dict(nodes=13, edges=[(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (4, 5), (5, 6), (6, 4), (7, 4), (4, 7), (5, 5)],
+                  sizes=[3, 1, 4, 5, 0]),
 }
 
 
-def cases():
-    """name -> (make(torch_geometric.nn) -> module, graph, columns of x, columns of edge_attr or 0)."""
-    found = {}
-
-    def add(layer, option, make, graph="odd", x=5, edge=0):
-        found[f"{layer}_{option}"] = (make, graph, x, edge)
-
-    for conv, cls in (("gat_conv", "GATConv"), ("gatv2_conv", "GATv2Conv")):
-        def make(cls=cls, **options):
-            return lambda nn: getattr(nn, cls)(5, 3, **options)
-        add(conv, "default", make())
-        for graph in ("one_node", "one_loop", "no_edges"):
-            add(conv, graph, make(heads=2), graph)
-        add(conv, "heads", make(heads=4))
-        add(conv, "mean", make(heads=3, concat=False))
-        add(conv, "no_loops", make(heads=2, add_self_loops=False, negative_slope=0.1))
-        add(conv, "edges", make(heads=2, edge_dim=4), edge=4)
-        add(conv, "edges_filled", make(heads=2, edge_dim=4, fill_value=0.5), edge=4)
-        add(conv, "edges_no_loops", make(heads=2, edge_dim=4, add_self_loops=False), edge=4)
-        add(conv, "residual", make(heads=2, residual=True, bias=False))
-        add(conv, "residual_mean", make(heads=2, residual=True, concat=False))
-    add("gatv2_conv", "shared", lambda nn: nn.GATv2Conv(5, 3, heads=2, share_weights=True))
-
-    def transformer(**options):
-        return lambda nn: nn.TransformerConv(5, 3, **options)
-    add("transformer_conv", "default", transformer())
-    for graph in ("one_node", "one_loop", "no_edges"):
-        add("transformer_conv", graph, transformer(heads=2), graph)
-    add("transformer_conv", "heads", transformer(heads=4))
-    add("transformer_conv", "mean", transformer(heads=3, concat=False))
-    add("transformer_conv", "beta", transformer(heads=2, beta=True))
-    add("transformer_conv", "beta_mean", transformer(heads=2, beta=True, concat=False))
-    add("transformer_conv", "edges", transformer(heads=2, edge_dim=4), edge=4)
-    add("transformer_conv", "no_root", transformer(heads=2, root_weight=False, beta=True, bias=False))
-
-    def gat_model(nn):
-        """PyG's examples/gat.py, its two layers in a list."""
-        import torch
-
-        class Gat(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.convs = torch.nn.ModuleList([nn.GATConv(5, 3, heads=4), nn.GATConv(12, 2, heads=2, concat=False)])
-
-            def forward(self, x, edge_index):
-                return self.convs[1](torch.nn.functional.elu(self.convs[0](x, edge_index)), edge_index)
-
-        return Gat()
-    add("gat_model", "citation", gat_model)
-    return found
-
-
-# ---- the peer's side: runs in the torch environment --------------------------------------------------------------------
-
-def write_safetensors(path, arrays, metadata):
-    """Arrays (name -> numpy) in the safetensors format, written here so that the environment needs no package for it."""
-    header, blobs, at = {"__metadata__": metadata}, [], 0
-    for name in sorted(arrays, key=lambda n: (-arrays[n].dtype.itemsize, n)):
-        blob = arrays[name].tobytes()
-        kind = {"float32": "F32", "int64": "I64"}[str(arrays[name].dtype)]
-        header[name] = {"dtype": kind, "shape": list(arrays[name].shape), "data_offsets": [at, at + len(blob)]}
-        blobs.append(blob)
-        at += len(blob)
-    text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
+def save(path, tensors, metadata):
+    """The safetensors format, written here so that the environment needs no package for it: f32 and i64."""
+    header, blobs, offset = {"__metadata__": metadata}, [], 0
+    for name, tensor in sorted(tensors.items(), key=lambda entry: (-4 if entry[1].is_floating_point() else -8, entry[0])):
+        array = np.asarray(tensor.detach().numpy(), order="C")
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        kind = {"float32": "F32", "int64": "I64"}[str(array.dtype)]
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
+        blobs.append(array.tobytes())
+        offset += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blobs))
+    path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(blobs))
 
 
-def write_case(name, make, graph, x_columns, edge_columns):
-    import numpy as np
-    import torch
-    import torch_geometric
+class Case:
+    """A layer and how it is called. `make` builds it; `call(layer, t)` runs it on the dict of a graph's tensors and returns a
+    tensor or a dict of tensors, of which floating ones get a gradient; `needs` names the inputs: edge_weight, edge_attr (D,)."""
 
-    def draw(*shape):
-        return (torch.rand(*shape, dtype=torch.float64) * 2 - 1).float().double()
-
-    torch.manual_seed(sum(name.encode()))
-    nodes, edges = GRAPHS[graph]
-    module = make(torch_geometric.nn).double().train()
-    with torch.no_grad():
-        for p in module.parameters():  # biases begin as zeros, which would hide them
-            p.copy_(draw(*p.shape) if p.abs().sum() == 0 else p.float().double())
-    inputs = {"x": draw(nodes, x_columns).requires_grad_()}
-    edge_index = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).t().contiguous()
-    if edge_columns:
-        inputs["edge_attr"] = draw(len(edges), edge_columns).requires_grad_()
-    arrays = {"edge_index": edge_index}
-    state = {f"state.{k}": v.detach().clone() for k, v in module.state_dict().items()}
-    out = module(inputs["x"], edge_index, **({"edge_attr": inputs["edge_attr"]} if edge_columns else {}))
-    seed = draw(*out.shape)
-    optimiser = torch.optim.Adam(module.parameters(), lr=0.01, eps=1e-3)
-    out.backward(seed)
-    optimiser.step()
-    arrays.update(inputs)
-    arrays.update(state)
-    arrays.update(out=out, seed=seed)
-    for k, p in module.named_parameters(remove_duplicate=False):
-        arrays[f"step.{k}"] = p
-        arrays[f"grad.{k}"] = torch.zeros_like(p) if p.grad is None else p.grad
-    for k, v in inputs.items():
-        arrays[f"grad.{k}"] = torch.zeros_like(v) if v.grad is None else v.grad
-    arrays = {k: v.detach().numpy().astype(np.int64 if v.dtype == torch.int64 else np.float32) for k, v in arrays.items()}
-    OUT.mkdir(exist_ok=True)
-    write_safetensors(OUT / f"{name}.safetensors", arrays,
-                      {"module": repr(module), "torch_geometric": torch_geometric.__version__, "torch": torch.__version__})
+    def __init__(self, make, call, needs=(), graphs=tuple(GRAPHS), edge_dim=3, channels=CHANNELS):
+        self.make, self.call, self.needs, self.graphs = make, call, needs, graphs
+        self.edge_dim, self.channels = edge_dim, channels
 
 
-def main(prefixes):
-    if os.environ.get("TESSERA_GOLD_WORKER") != "1":
-        os.environ["TESSERA_GOLD_WORKER"] = "1"
-        python = measure.peer_python("torch")
-        os.execv(python, [python, __file__, *prefixes])
-    import torch
+def inputs(graph, case, generator):
+    def uniform(*shape, low=-1.0):
+        return (torch.rand(shape, generator=generator) * (1 - low) + low).double().requires_grad_()
+
+    edges = graph["edges"]
+    sizes = graph.get("sizes", [graph["nodes"]])
+    t = {"x": uniform(graph["nodes"], case.channels),
+         "edge_index": torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).t().contiguous()}
+    if "edge_weight" in case.needs:
+        t["edge_weight"] = uniform(len(edges), low=0.25)
+    if "edge_attr" in case.needs:
+        t["edge_attr"] = uniform(len(edges), case.edge_dim)
+    if "edge_type" in case.needs:
+        t["edge_type"] = torch.randint(0, 3, (len(edges),), generator=generator)
+    if "batch" in case.needs:
+        t["batch"] = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+        t["sizes"] = torch.tensor(sizes)
+    return t
+
+
+def gold(name, case):
+    torch.manual_seed(0)
+    layer = case.make().double().train()
+    with torch.no_grad():  # initial zeros would hide mistakes
+        for p in layer.parameters():
+            p.copy_((torch.rand(p.shape) * 2 - 1).double())
+    before = {k: v.clone() for k, v in layer.state_dict().items()}
+    tensors = {f"state/{k}": v for k, v in before.items()}
+    for graph in case.graphs:
+        layer.load_state_dict(before)
+        layer.zero_grad()
+        generator = torch.Generator().manual_seed(1)
+        t = inputs(GRAPHS[graph], case, generator)
+        out = case.call(layer, t)
+        parts = out if isinstance(out, dict) else {"": out}
+        loss = 0
+        for part, value in parts.items():
+            tensors[f"{graph}/out{'.' + part if part else ''}"] = value.clone()
+            if value.is_floating_point() and value.requires_grad:
+                seed = (torch.rand(value.shape, generator=generator) * 2 - 1).double()
+                tensors[f"{graph}/seed{'.' + part if part else ''}"] = seed
+                loss = loss + (value * seed).sum()
+        adam = torch.optim.Adam(layer.parameters(), lr=0.01, eps=1e-3) if list(layer.parameters()) else None
+        if isinstance(loss, torch.Tensor):
+            loss.backward()
+        for k, v in t.items():
+            tensors[f"{graph}/{k}"] = v
+            if v.is_floating_point():
+                tensors[f"{graph}/grad/{k}"] = v.grad if v.grad is not None else torch.zeros_like(v)
+        if adam:
+            for k, p in layer.named_parameters(remove_duplicate=False):
+                if p.grad is None:  # PyTorch's Adam passes over it, ours sees zeros: the same step
+                    p.grad = torch.zeros_like(p)
+                tensors[f"{graph}/grad.state/{k}"] = p.grad.clone()
+            adam.step()
+            for k, p in layer.state_dict().items():
+                tensors[f"{graph}/adam/{k}"] = p.clone()
+    return tensors
+
+
+def plain(layer, t):
+    return layer(t["x"], t["edge_index"])
+
+
+def weighted(layer, t):
+    return layer(t["x"], t["edge_index"], t["edge_weight"])
+
+
+def edge_attributed(layer, t):
+    return layer(t["x"], t["edge_index"], edge_attr=t["edge_attr"])
+
+
+def by_graph(layer, t):
+    return layer(t["x"], t["batch"], len(t["sizes"]))
+
+
+def pooled(layer, t):
+    x, edge_index, _, batch, perm, score = layer(t["x"], t["edge_index"], batch=t["batch"])
+    return {"x": x, "edge_index": edge_index, "batch": batch, "perm": perm}
+
+
+def mlp(batch_norm):
+    c = CHANNELS
+    layers = [torch.nn.Linear(c, 5), torch.nn.ReLU(), torch.nn.Linear(5, 4)]
+    if batch_norm:
+        layers = [torch.nn.Linear(c, 5), torch.nn.ReLU(), torch.nn.BatchNorm1d(5), torch.nn.Linear(5, 4), torch.nn.ReLU(),
+                  torch.nn.BatchNorm1d(4)]
+    return torch.nn.Sequential(*layers)
+
+
+class Jumping(torch.nn.Module):
+    """JumpingKnowledge over x, x^2 and their sum, so that the inputs stay small."""
+
+    def __init__(self, mode):
+        super().__init__()
+        self.jk = nn.JumpingKnowledge(mode, CHANNELS, 3)
+
+    def forward(self, x):
+        return self.jk([x, x * x, x + x * x])
+
+
+class Citation(torch.nn.Module):
+    """PyG's examples/gat.py, its two layers in a list."""
+
+    def __init__(self):
+        super().__init__()
+        self.convs = torch.nn.ModuleList([nn.GATConv(CHANNELS, 3, heads=4), nn.GATConv(12, 2, heads=2, concat=False)])
+
+    def forward(self, x, edge_index):
+        return self.convs[1](torch.nn.functional.elu(self.convs[0](x, edge_index)), edge_index)
+
+
+def cases():
+    c = CHANNELS
+    every = {}
+    for aggr in ("mean", "sum", "max", "min"):
+        every[f"sage_conv.{aggr}"] = Case(lambda a=aggr: nn.SAGEConv(c, 4, aggr=a), plain)
+        every[f"graph_conv.{aggr}"] = Case(
+            lambda a=aggr: nn.GraphConv(c, 4, aggr="add" if a == "sum" else a), weighted, needs=("edge_weight",))
+    every["sage_conv.wide"] = Case(lambda: nn.SAGEConv(c, 9, normalize=True, project=True), plain)
+    every["sage_conv.no_root"] = Case(lambda: nn.SAGEConv(c, 4, root_weight=False, bias=False), plain)
+    every["graph_conv.wide"] = Case(lambda: nn.GraphConv(c, 9, bias=False), plain)
+    every["gcn_conv"] = Case(lambda: nn.GCNConv(c, 4), plain)
+    every["gcn_conv.weighted"] = Case(lambda: nn.GCNConv(c, 9), weighted, needs=("edge_weight",))
+    every["gcn_conv.bare"] = Case(lambda: nn.GCNConv(c, 4, normalize=False, bias=False), weighted, needs=("edge_weight",))
+    every["sg_conv"] = Case(lambda: nn.SGConv(c, 4, K=3), plain)
+    every["sg_conv.weighted"] = Case(lambda: nn.SGConv(c, 9, K=2), weighted, needs=("edge_weight",))
+    every["appnp"] = Case(lambda: nn.APPNP(K=4, alpha=0.2), plain)
+    every["appnp.weighted"] = Case(lambda: nn.APPNP(K=3, alpha=0.1), weighted, needs=("edge_weight",))
+    every["gin_conv"] = Case(lambda: nn.GINConv(mlp(False)), plain)
+    every["gin_conv.train_eps"] = Case(lambda: nn.GINConv(mlp(False), eps=0.3, train_eps=True), plain)
+    every["gin_conv.batch_norm"] = Case(lambda: nn.GINConv(mlp(True)), plain, graphs=("odd", "bare", "batch"))
+    for name, conv in (("gat_conv", nn.GATConv), ("gatv2_conv", nn.GATv2Conv), ("transformer_conv", nn.TransformerConv)):
+        def add(option, edges=False, conv=conv, name=name, **arguments):
+            every[f"{name}.{option}"] = Case(lambda: conv(c, 3, **arguments), edge_attributed if edges else plain,
+                                             needs=("edge_attr",) if edges else (), edge_dim=4)
+        add("plain")
+        add("heads", heads=4)
+        add("mean", heads=3, concat=False)
+        add("edges", edges=True, heads=2, edge_dim=4)
+        if name == "transformer_conv":
+            add("beta", heads=2, beta=True)
+            add("beta_mean", heads=2, beta=True, concat=False)
+            add("no_root", heads=2, root_weight=False, beta=True, bias=False)
+            continue
+        add("no_loops", heads=2, add_self_loops=False, negative_slope=0.1)
+        add("edges_filled", edges=True, heads=2, edge_dim=4, fill_value=0.5)
+        add("edges_no_loops", edges=True, heads=2, edge_dim=4, add_self_loops=False)
+        add("residual", heads=2, residual=True, bias=False)
+        add("residual_mean", heads=2, residual=True, concat=False)
+    every["gat_model"] = Case(Citation, plain)
+    every["gatv2_conv.shared"] = Case(lambda: nn.GATv2Conv(c, 3, heads=2, share_weights=True), plain)
+    for option, arguments in {"plain": {}, "bases": dict(num_bases=2), "blocks": dict(num_blocks=2), "no_root": dict(
+            root_weight=False, bias=False), "sum": dict(aggr="add")}.items():
+        every[f"rgcn_conv.{option}"] = Case(lambda a=arguments: nn.RGCNConv(c, 4, 3, **a),
+                                            lambda l, t: l(t["x"], t["edge_index"], t["edge_type"]), needs=("edge_type",))
+    for mode in ("cat", "max", "lstm"):
+        every[f"jumping_knowledge.{mode}"] = Case(lambda m=mode: Jumping(m), lambda l, t: l(t["x"]), graphs=("odd",))
+    every["batch_norm"] = Case(lambda: nn.BatchNorm(c), lambda l, t: l(t["x"]), graphs=("odd", "bare"))
+    every["layer_norm.node"] = Case(lambda: nn.LayerNorm(c, mode="node"), lambda l, t: l(t["x"]), graphs=("odd", "single"))
+    every["layer_norm.graph"] = Case(lambda: nn.LayerNorm(c), by_graph, needs=("batch",), graphs=("batch",))
+    every["layer_norm.one_graph"] = Case(lambda: nn.LayerNorm(c), lambda l, t: l(t["x"]), graphs=("odd",))
+    every["graph_norm"] = Case(lambda: nn.GraphNorm(c), by_graph, needs=("batch",), graphs=("odd", "batch"))
+    every["instance_norm"] = Case(lambda: nn.InstanceNorm(c, affine=True), by_graph, needs=("batch",), graphs=("odd", "batch"))
+    every["pair_norm"] = Case(lambda: nn.PairNorm(scale=1.5), by_graph, needs=("batch",), graphs=("odd", "batch"))
+    every["pair_norm.individually"] = Case(lambda: nn.PairNorm(scale_individually=True), by_graph, needs=("batch",),
+                                           graphs=("odd", "batch"))
+    every["message_norm"] = Case(lambda: nn.MessageNorm(learn_scale=True), lambda l, t: l(t["x"], t["x"] * t["x"] + 0.1),
+                                 graphs=("odd",))
+    for name in ("sum", "mean", "max"):
+        every[f"global_{name}_pool"] = Case(
+            torch.nn.Identity, lambda l, t, n=name: getattr(nn, f"global_{'add' if n == 'sum' else n}_pool")(
+                t["x"], t["batch"], len(t["sizes"])), needs=("batch",), graphs=("odd", "single", "batch"))
+    every["attentional_aggregation"] = Case(
+        lambda: nn.AttentionalAggregation(torch.nn.Linear(c, 1), torch.nn.Linear(c, 4)),
+        lambda l, t: l(t["x"], t["batch"], dim_size=len(t["sizes"])), needs=("batch",), graphs=("odd", "single", "batch"))
+    pool_graphs = ("odd", "single", "bare", "batch")
+    every["top_k_pooling"] = Case(lambda: nn.TopKPooling(c, ratio=0.6), pooled, needs=("batch",), graphs=pool_graphs)
+    every["top_k_pooling.count"] = Case(lambda: nn.TopKPooling(c, ratio=2, multiplier=1.5), pooled, needs=("batch",),
+                                        graphs=pool_graphs)
+    every["top_k_pooling.min_score"] = Case(lambda: nn.TopKPooling(c, min_score=0.2), pooled, needs=("batch",),
+                                            graphs=pool_graphs)
+    every["sag_pooling"] = Case(lambda: nn.SAGPooling(c, ratio=0.5), pooled, needs=("batch",), graphs=pool_graphs)
+    every["sag_pooling.gcn"] = Case(lambda: nn.SAGPooling(c, ratio=0.8, GNN=nn.GCNConv, multiplier=2.0), pooled,
+                                    needs=("batch",), graphs=pool_graphs)
+    every["sag_pooling.min_score"] = Case(lambda: nn.SAGPooling(c, min_score=0.3), pooled, needs=("batch",),
+                                          graphs=pool_graphs)
+    return every
+
+
+def main():
     torch.set_num_threads(1)
-    for name, case in cases().items():
-        if not prefixes or any(name.startswith(p) for p in prefixes):
-            write_case(name, *case)
-            print(f"{name}: {os.path.getsize(OUT / (name + '.safetensors'))} bytes")
+    known = cases()
+    names = [name for name in known if not sys.argv[1:] or any(name.startswith(p) for p in sys.argv[1:])]
+    if not names:
+        sys.exit(f"no case begins so; there are: {', '.join(known)}")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        tensors = gold(name, known[name])
+        path = FOLDER / f"{name}.safetensors"
+        save(path, tensors, {"made_by": "bench/peers/gold.py", "case": name, "layer": str(known[name].make()),
+                             "torch": torch.__version__, "torch_geometric": torch_geometric.__version__})
+        print(f"{name}: {len(tensors)} tensors, {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -16,8 +16,8 @@ struct GcnOptions {
   GcnConvOptions conv = {};
 };
 
-/// Graph convolutional network (Kipf and Welling, 2017): layers of GcnConv with ReLU and dropout between them, the last bare.
-/// State names and initial values are torch_geometric.nn.models.GCN's: `convs.<i>.lin.weight`, `convs.<i>.bias`.
+/// Graph convolutional network (Kipf and Welling, 2017): layers of GcnConv with ReLU and dropout between them, the last
+/// bare. State names and initial values are torch_geometric.nn.models.GCN's: `convs.<i>.lin.weight`, `convs.<i>.bias`.
 struct Gcn {
   std::vector<GcnConv> convs;
   GcnOptions options;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "tessera/core/ops/create.h"
-#include "tessera/tests/layers/gold.h"
 #include "tessera/tests/support/cases.h"
 
 namespace tessera::test {
@@ -15,20 +14,6 @@ GatConv conv(const GatConvOptions& options) {
 }
 
 Graph pair() { return Graph::from_edge_index(Tensor::from<int64_t>({0, 1, 1, 1}, {2, 2}), 2); }
-
-TEST(GatConv, EqualsPyG) {
-  expect_gold("gat_conv_default", conv({}));
-  for (const char* graph : {"one_node", "one_loop", "no_edges"})
-    expect_gold(std::string("gat_conv_") + graph, conv({.heads = 2}));
-  expect_gold("gat_conv_heads", conv({.heads = 4}));
-  expect_gold("gat_conv_mean", conv({.heads = 3, .concat = false}));
-  expect_gold("gat_conv_no_loops", conv({.heads = 2, .negative_slope = 0.1, .add_self_loops = false}));
-  expect_gold("gat_conv_edges", conv({.heads = 2, .edge_dim = 4}));
-  expect_gold("gat_conv_edges_filled", conv({.heads = 2, .edge_dim = 4, .fill_value = 0.5}));
-  expect_gold("gat_conv_edges_no_loops", conv({.heads = 2, .add_self_loops = false, .edge_dim = 4}));
-  expect_gold("gat_conv_residual", conv({.heads = 2, .bias = false, .residual = true}));
-  expect_gold("gat_conv_residual_mean", conv({.heads = 2, .concat = false, .residual = true}));
-}
 
 TEST(GatConv, StateAndInitialValues) {
   const GatConv c = conv({.heads = 4, .edge_dim = 2, .residual = true});

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "tessera/core/ops/create.h"
-#include "tessera/tests/layers/gold.h"
 #include "tessera/tests/support/cases.h"
 
 namespace tessera::test {
@@ -15,18 +14,6 @@ TransformerConv conv(const TransformerConvOptions& options) {
 }
 
 Graph pair() { return Graph::from_edge_index(Tensor::from<int64_t>({0, 1, 1, 1}, {2, 2}), 2); }
-
-TEST(TransformerConv, EqualsPyG) {
-  expect_gold("transformer_conv_default", conv({}));
-  for (const char* graph : {"one_node", "one_loop", "no_edges"})
-    expect_gold(std::string("transformer_conv_") + graph, conv({.heads = 2}));
-  expect_gold("transformer_conv_heads", conv({.heads = 4}));
-  expect_gold("transformer_conv_mean", conv({.heads = 3, .concat = false}));
-  expect_gold("transformer_conv_beta", conv({.heads = 2, .beta = true}));
-  expect_gold("transformer_conv_beta_mean", conv({.heads = 2, .concat = false, .beta = true}));
-  expect_gold("transformer_conv_edges", conv({.heads = 2, .edge_dim = 4}));
-  expect_gold("transformer_conv_no_root", conv({.heads = 2, .beta = true, .bias = false, .root_weight = false}));
-}
 
 TEST(TransformerConv, State) {
   const StateDict state = state_dict(conv({.heads = 4, .beta = true, .edge_dim = 2}));

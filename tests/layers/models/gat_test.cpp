@@ -8,8 +8,8 @@
 #include "tessera/core/optim/adam.h"
 #include "tessera/core/parallel.h"
 #include "tessera/datasets/graph/find.h"
-#include "tessera/tests/layers/gold.h"
 #include "tessera/tests/support/cases.h"
+#include "tessera/tests/support/gold.h"
 #include "tessera/tests/support/proof.h"
 
 namespace tessera::test {
@@ -17,10 +17,10 @@ namespace {
 
 TEST(Gat, EqualsPyG) {
   Generator random(1);
-  const Gat model({.in = 5, .hidden = 3, .out = 2, .heads = 4, .out_heads = 2, .dropout = 0}, random);
-  expect_gold<Gat>("gat_model_citation", model, [](const Gat& m, const Tensor& x, const Graph& graph, const Tensor&) {
+  const Gat model({.in = 6, .hidden = 3, .out = 2, .heads = 4, .out_heads = 2, .dropout = 0}, random);
+  verify_gold("gat_model", model, [](const Gat& m, const GoldGraph& g) {
     Generator unused(1);
-    return m(x, graph, unused);
+    return m(g.x, g.graph, unused);
   });
 }
 

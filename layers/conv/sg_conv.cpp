@@ -1,0 +1,29 @@
+#include "tessera/layers/conv/sg_conv.h"
+
+#include "tessera/core/ops/elementwise.h"
+#include "tessera/core/ops/matmul.h"
+#include "tessera/sparse/normalise.h"
+#include "tessera/sparse/spmm.h"
+
+namespace tessera {
+
+SgConv::SgConv(int64_t in, int64_t out, Generator& generator, SgConvOptions given)
+    : lin(in, out, generator, {.bias = given.bias}), options(given) {}
+
+Tensor propagate(const Tensor& x, const Graph& graph, const Tensor& edge_weight, const SgConvOptions& options) {
+  check(options.hops >= 0, "sg_conv: {} hops asked but needs 0 or more", options.hops);
+  check(x.ndim() == 2 && x.dim(0) == graph.num_src(), "sg_conv: x has shape {} but the graph has {} nodes", x.shape(),
+        graph.num_src());
+  const GcnNorm norm = gcn_norm(graph, edge_weight, {.add_self_loops = options.add_self_loops, .dtype = x.dtype()});
+  Tensor out = x;
+  for (int hop = 0; hop < options.hops; ++hop) out = spmm(norm.graph, out, Reduce::sum, norm.factors());
+  return out;
+}
+
+Tensor SgConv::operator()(const Tensor& x, const Graph& graph, const Tensor& edge_weight) const {
+  if (lin.weight.dim(0) >= lin.weight.dim(1)) return lin(propagate(x, graph, edge_weight, options));
+  const Tensor out = propagate(matmul(x, lin.weight, {.transpose_b = true}), graph, edge_weight, options);
+  return lin.bias.defined() ? add_bias(out, lin.bias) : out;
+}
+
+}  // namespace tessera
