@@ -94,14 +94,18 @@ def time_calls(call, count, budget_s=float("inf"), least=20):
     return {"median_s": statistics.median(seconds), "min_s": min(seconds), "peak_bytes": peak_bytes()}
 
 
-def interleave(tasks, rounds, progress=None):
-    """Runs every task (name -> callable(round)) once a round, in turn. A task that fails is left out of later rounds.
+def interleave(tasks, rounds, progress=None, enough_s=float("inf")):
+    """Runs every task (name -> callable(round)) once a round, in turn. A task that fails is left out of later rounds;
+    after enough_s seconds no other round begins.
 
     Returns (name -> {median_s: median over rounds, min_s, peak_bytes} or {error}, mean load average)."""
     got = {name: [] for name in tasks}
     failed = {}
     load = []
+    end = time.perf_counter() + enough_s
     for i in range(rounds):
+        if i > 0 and time.perf_counter() > end:
+            break
         for name, task in tasks.items():
             if name in failed:
                 continue
