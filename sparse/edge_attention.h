@@ -16,11 +16,12 @@
 ///
 /// f32 or f64, all of one dtype; at most 128 heads. Ids of edges are the graph's: the caller's order.
 /// Gradients: every floating input, exactly that of the formula; leaky_relu's derivative at 0 is the slope. No ties.
-/// Memory: beyond inputs, output and gradients 4 numbers for each destination and head, two of which (the largest score and
-/// the sum, log-sum-exp in parts) are kept between the passes; nothing is stored for an edge. The same bits for every thread
-/// count: a row in its own order, one of more than 4096 edges in pieces of 4096. Errors: InvalidArgument for shapes, dtypes
-/// and options, naming them; Unsupported for other dtypes and more heads. Schedule and sources:
-/// sparse/edge_attention_cpu.cpp.
+/// Memory: beyond inputs, output and gradients at most 6 numbers for each destination and head, two of which (the largest
+/// score and the sum: log-sum-exp in parts) are kept between the passes, and up to five rows of columns for each 1024 edges,
+/// with edges' rows (gatv2, dot) up to 128 more; nothing is stored for an edge.
+/// The same bits for every thread count: a row in its own order, one of more than 4096 edges in pieces of 4096.
+/// Errors: InvalidArgument for shapes, dtypes and options, naming them; Unsupported for other dtypes and more heads.
+/// Schedule and sources: sparse/edge_attention_cpu.cpp.
 namespace tessera {
 
 struct EdgeAttentionOptions {

@@ -26,9 +26,10 @@ struct Gatv2ConvOptions {
 /// added) gives the bias. Gradients: x, edge_attr and all parameters.
 /// State and initial values are torch_geometric.nn.GATv2Conv's: `lin_l`, `lin_r` (weight by glorot, bias uniform by fan-in),
 /// `lin_edge.weight`, `res.weight`, `att` (1, H, out) by glorot, `bias` zeros. A state dict of shared weights has both
-/// names, as there; the tensors are the same. Runs on `gatv2_attention`; with edge features W_e edge (E, H out) is made, as
-/// there. Errors: InvalidArgument for shapes and options, edge features without edge_dim, and in training with dropout
-/// without a generator.
+/// names, as there; the tensors are the same.
+/// Runs on `gatv2_attention`; with edge features W_e edge (E, H out) is made, as there.
+/// Errors: InvalidArgument for shapes and options, edge features without edge_dim, and in training with dropout without a
+/// generator.
 struct Gatv2Conv {
   Linear lin_l, lin_r, lin_edge, res;
   Tensor att, bias;

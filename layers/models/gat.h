@@ -17,8 +17,7 @@ struct GatOptions {
 };
 
 /// Graph attention network (Velickovic et al., arXiv 1710.10903): layers of GatConv with ELU and dropout between them, the
-/// last bare. State names and initial values are those of GATConvs in a list, `convs.<i>.lin.weight`, `convs.<i>.att_src`,
-/// ...
+/// last bare. State names and initial values are those of GATConvs in a list: `convs.<i>.lin.weight` and so on.
 struct Gat {
   std::vector<GatConv> convs;
   GatOptions options;
