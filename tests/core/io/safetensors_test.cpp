@@ -192,7 +192,7 @@ TEST_F(SafeTensorsFile, WhatCannotBeSaved) {
   EXPECT_EQ(error_of<InvalidArgument>([&] {
               save_safetensors(path_, {{"a\xff", Tensor::empty({1})}});
             }),
-            "save_safetensors: a name or text is not valid UTF-8: 'a\xff'");
+            "save_safetensors: a name or text is not valid UTF-8: 'a\\xff'");
   EXPECT_FALSE(file_exists(path_));
 }
 

@@ -42,6 +42,14 @@ TEST(FindNodeDataset, InEveryPlace) {
   EXPECT_TRUE(load_node_dataset("texas", data / "geom-gcn").sparse_features());
   EXPECT_TRUE(load_node_dataset("texas", data / "geom-gcn/texas").sparse_features());
   EXPECT_EQ(load_node_dataset("geom-gcn/cora", data).splits.size(), 10u);
+  const NodeDataset citeseer = load_node_dataset("geom-gcn/citeseer", data);
+  for (size_t i = 0; i < citeseer.splits.size(); ++i) {
+    const NodeSplit& split = citeseer.splits[i];
+    // As published, splits 4 and 5 are of the largest component; 15 and 10 of the nodes have no label.
+    EXPECT_EQ(split.train.numel() + split.valid.numel() + split.test.numel(), i == 4 || i == 5 ? 2120 - 10 : 3327 - 15) << i;
+    for (const Tensor& part : {split.train, split.valid, split.test})
+      for (const int32_t node : part.span<int32_t>()) EXPECT_GE(citeseer.labels.data<int32_t>()[node], 0);
+  }
   EXPECT_EQ(load_node_dataset("my-own", data / "heterophilous/texas.npz").name, "my-own");
   const TemporaryFolder pyg;
   std::filesystem::create_directories(pyg / "Cora");
