@@ -9,11 +9,11 @@
 #include "tessera/apps/support/outputs.h"
 #include "tessera/apps/support/program.h"
 #include "tessera/apps/support/result.h"
+#include "tessera/apps/support/score.h"
 #include "tessera/apps/support/weights.h"
 #include "tessera/core/autograd.h"
 #include "tessera/core/io/file.h"
 #include "tessera/core/io/npy.h"
-#include "tessera/core/metrics.h"
 #include "tessera/core/ops/reduce.h"
 #include "tessera/core/ops/softmax.h"
 #include "tessera/core/parallel.h"
@@ -78,7 +78,7 @@ int predict(PredictOptions o, const std::string& command) {
 
   const NoGrad off;
   eval(model);
-  const Tensor probabilities = softmax(logits_of(model, task, random));
+  const Tensor logits = logits_of(model, task, random), probabilities = softmax(logits);
   if (o.format == "npy")
     save_npy(o.out, probabilities);
   else
@@ -86,14 +86,14 @@ int predict(PredictOptions o, const std::string& command) {
 
   // Standard output may be where the predictions go.
   std::fprintf(stderr, "%s; predictions in %s\n", describe(task.data).c_str(), o.out.c_str());
-  TrainingResult result{.metric = "accuracy"};
+  TrainingResult result{.metric = o.metric.empty() ? "accuracy" : o.metric};
   std::vector<int32_t> labelled;
   for (int64_t i = 0; i < task.data.num_nodes && task.data.num_classes > 0; ++i)
     if (task.data.labels.data<int32_t>()[i] >= 0) labelled.push_back(int32_t(i));
   if (!labelled.empty()) {
-    result.test = {accuracy(probabilities, task.data.labels, ids(labelled))};
-    std::fprintf(stderr, "accuracy %.2f %% over all %zu labelled nodes, those of training among them\n",
-                 100 * result.test[0], labelled.size());
+    result.test = {score_of(result.metric, logits, task.data.labels, ids(labelled))};
+    std::fprintf(stderr, "%s %.2f %% over all %zu labelled nodes, those of training among them\n",
+                 metric_title(result.metric).c_str(), 100 * result.test[0], labelled.size());
   }
   if (!o.json.empty())
     write_result(
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
       ->check(one_of({"csv", "npy"}))
       ->type_name("KIND")
       ->group("Output");
-  app.add_option("--json", o.json, "file for the accuracy over labelled nodes and how it was made")
+  app.add_option("--json", o.json, "file for the score over labelled nodes and how it was made")
       ->type_name("FILE")
       ->group("Output");
   add_machine_options(app, o);

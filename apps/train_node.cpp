@@ -12,10 +12,10 @@
 #include "tessera/apps/support/outputs.h"
 #include "tessera/apps/support/program.h"
 #include "tessera/apps/support/progress.h"
+#include "tessera/apps/support/score.h"
 #include "tessera/core/autograd.h"
 #include "tessera/core/io/file.h"
 #include "tessera/core/isa.h"
-#include "tessera/core/metrics.h"
 #include "tessera/core/ops/loss.h"
 #include "tessera/core/parallel.h"
 #include "tessera/core/version.h"
@@ -33,11 +33,12 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 void train_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, FinishedRuns& finished, Progress& progress) {
   const Tensor& labels = task.data.labels;
   const bool validated = run.split.valid.numel() > 0;
-  const bool evaluates = o.patience > 0 || !o.report.empty() || !o.log_dir.empty();
+  const bool watches = o.patience > 0 || o.schedule == "plateau";
+  const bool evaluates = watches || !o.report.empty() || !o.log_dir.empty();
   std::unique_ptr<EventLog> log;
   if (!o.log_dir.empty()) {
     const std::string folder = o.runs == 1 ? o.log_dir : o.log_dir + "/seed-" + to_text(o.seed + uint64_t(run.index));
-    log = std::make_unique<EventLog>(folder, run.epoch);
+    log = std::make_unique<EventLog>(folder, run.epoch, o.metric);
   }
   Clock::time_point saved = Clock::now();
 
@@ -46,30 +47,35 @@ void train_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, Finishe
     run.optimiser.clear_grad();
     const Tensor loss = cross_entropy(logits_of(run.model, task, run.random), labels, run.split.train);
     backward(loss);
+    run.optimiser.options().lr = run.rate.at(run.epoch);
     run.optimiser.step();
     finished.result.epoch_seconds.push_back(seconds_since(start));
     ++run.epoch;
 
-    double train_accuracy = NAN, valid_loss = NAN, valid_accuracy = NAN;
+    double train_score = NAN, valid_loss = NAN, valid_score = NAN;
     if (evaluates) {
       const NoGrad off;
       eval(run.model);
       const Tensor logits = logits_of(run.model, task, run.random);
       train(run.model);
-      train_accuracy = accuracy(logits, labels, run.split.train);
+      train_score = score_of(o.metric, logits, labels, run.split.train);
       if (validated) {
         valid_loss = cross_entropy(logits, labels, run.split.valid).item();
-        valid_accuracy = accuracy(logits, labels, run.split.valid);
+        valid_score = score_of(o.metric, logits, labels, run.split.valid);
       }
-      if (o.patience > 0 && run.stopping.update(run.epoch, run.watched(o, valid_loss, valid_accuracy))) run.keep_best();
+      if (watches) {
+        const double watched = run.watched(o, valid_loss, valid_score);
+        if (o.patience > 0 && run.stopping.update(run.epoch, watched)) run.keep_best();
+        run.rate.update(watched);
+      }
     }
-    run.history.add(loss.item(), train_accuracy, valid_loss, valid_accuracy);
+    run.history.add(loss.item(), train_score, valid_loss, valid_score);
     if (log) log->add(run.history, run.epoch);
     if (progress.due())
       progress.update(share_done(o, run, finished),
                       (o.runs > 1 ? "run " + to_text(run.index + 1) + "/" + to_text(o.runs) + ", " : "") + "epoch " +
                           to_text(run.epoch) + (o.patience > 0 ? "" : "/" + to_text(o.epochs)),
-                      "loss " + to_text(loss.item()) + (validated && evaluates ? ", valid " + to_text(valid_accuracy) : ""));
+                      "loss " + to_text(loss.item()) + (validated && evaluates ? ", valid " + to_text(valid_score) : ""));
     if (!o.checkpoint.empty() &&
         (o.checkpoint_every > 0 ? run.epoch % o.checkpoint_every == 0 : seconds_since(saved) >= 5)) {
       save_state(o, task, run, finished);
@@ -79,14 +85,14 @@ void train_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, Finishe
   if (!o.checkpoint.empty()) save_state(o, task, run, finished);
 }
 
-/// Accuracies of a run at its end, added to `finished`.
-void measure_run(const NodeTask& task, NodeRun& run, FinishedRuns& finished) {
+/// Scores of a run at its end, added to `finished`.
+void measure_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, FinishedRuns& finished) {
   const NoGrad off;
   run.return_to_best();
   eval(run.model);
   const Tensor logits = logits_of(run.model, task, run.random);
   const auto measure = [&](const Tensor& rows, std::vector<double>& into) {
-    if (rows.numel() > 0) into.push_back(accuracy(logits, task.data.labels, rows));
+    if (rows.numel() > 0) into.push_back(score_of(o.metric, logits, task.data.labels, rows));
   };
   measure(run.split.train, finished.result.train);
   measure(run.split.valid, finished.result.valid);
@@ -108,6 +114,7 @@ int train_node(NodeOptions o, const std::string& command) {
   CsvGraph graph = load_nodes(o);
   fill_from_recipe(o, graph.data);
   const NodeTask task = make_task(o, std::move(graph));
+  for (const std::string& line : check_metric(o, task.data)) std::fprintf(stderr, "%s\n", line.c_str());
   manifest.recipe = o.recipe;
   manifest.data_sha256 = task.data.sha256;
   manifest.dataset = o.dataset;
@@ -122,7 +129,7 @@ int train_node(NodeOptions o, const std::string& command) {
     check_same_options(o, task, *saved);
     first = saved_run(*saved);
   }
-  FinishedRuns finished{.result = {.metric = "accuracy"}};
+  FinishedRuns finished{.result = {.metric = o.metric}};
   std::optional<NodeRun> run(std::in_place, o, task, first);
   if (saved) load_state(*saved, *run, finished);
 
@@ -138,7 +145,7 @@ int train_node(NodeOptions o, const std::string& command) {
   while (true) {
     train_run(o, task, *run, finished, progress);
     if (!run->finished(o)) break;
-    measure_run(task, *run, finished);
+    measure_run(o, task, *run, finished);
     if (run->index + 1 >= o.runs) break;
     run.emplace(o, task, run->index + 1);
   }

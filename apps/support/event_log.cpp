@@ -69,7 +69,7 @@ uint32_t masked_crc32c(std::string_view bytes) {
   return (crc >> 15 | crc << 17) + 0xA282EAD8u;
 }
 
-EventLog::EventLog(const std::string& folder, int64_t first_step) {
+EventLog::EventLog(const std::string& folder, int64_t first_step, std::string metric) : metric_(std::move(metric)) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   char host[65] = "";
@@ -121,13 +121,13 @@ void EventLog::record(const std::string& event) {
 }
 
 void EventLog::add(const History& history, int64_t step) {
-  const auto put = [&](const char* tag, const std::vector<double>& values) {
+  const auto put = [&](const std::string& tag, const std::vector<double>& values) {
     if (!values.empty() && !std::isnan(values.back())) scalar(tag, step, values.back());
   };
   put("loss/train", history.train_loss);
   put("loss/valid", history.valid_loss);
-  put("accuracy/train", history.train_accuracy);
-  put("accuracy/valid", history.valid_accuracy);
+  put(metric_ + "/train", history.train_score);
+  put(metric_ + "/valid", history.valid_score);
   const int64_t now = int64_t(std::time(nullptr));
   if (now == flushed_) return;
   flush();

@@ -15,8 +15,8 @@ namespace tessera::apps {
 class EventLog {
  public:
   /// Starts a file of its own in `folder`, which is made. `first_step`: TensorBoard forgets what earlier files in the folder
-  /// say from this step on, so that a resumed run draws one line. Errors: IoError.
-  EventLog(const std::string& folder, int64_t first_step);
+  /// say from this step on, so that a resumed run draws one line. `metric` names the curves of scores. Errors: IoError.
+  EventLog(const std::string& folder, int64_t first_step, std::string metric = "accuracy");
   ~EventLog();
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
@@ -30,7 +30,7 @@ class EventLog {
 
  private:
   void record(const std::string& event);
-  std::string path_;
+  std::string path_, metric_;
   std::FILE* file_ = nullptr;
   int64_t flushed_ = 0;  // seconds
 };

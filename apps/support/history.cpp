@@ -14,25 +14,25 @@ std::vector<double> numbers_of(const StateDict& state, const std::string& name) 
 
 void History::add(double loss, double train, double validation_loss, double validation) {
   train_loss.push_back(loss);
-  train_accuracy.push_back(train);
+  train_score.push_back(train);
   valid_loss.push_back(validation_loss);
-  valid_accuracy.push_back(validation);
+  valid_score.push_back(validation);
 }
 
 StateDict History::state() const {
   return {{"train_loss", to_tensor(train_loss)},
-          {"train_accuracy", to_tensor(train_accuracy)},
+          {"train_score", to_tensor(train_score)},
           {"valid_loss", to_tensor(valid_loss)},
-          {"valid_accuracy", to_tensor(valid_accuracy)}};
+          {"valid_score", to_tensor(valid_score)}};
 }
 
 History History::from(const StateDict& state) {
-  History out{numbers_of(state, "train_loss"), numbers_of(state, "train_accuracy"), numbers_of(state, "valid_loss"),
-              numbers_of(state, "valid_accuracy")};
+  History out{numbers_of(state, "train_loss"), numbers_of(state, "train_score"), numbers_of(state, "valid_loss"),
+              numbers_of(state, "valid_score")};
   const size_t n = out.train_loss.size();
-  check(out.train_accuracy.size() == n && out.valid_loss.size() == n && out.valid_accuracy.size() == n,
-        "checkpoint: the curves have {}, {}, {} and {} points but need the same number", n, out.train_accuracy.size(),
-        out.valid_loss.size(), out.valid_accuracy.size());
+  check(out.train_score.size() == n && out.valid_loss.size() == n && out.valid_score.size() == n,
+        "checkpoint: the curves have {}, {}, {} and {} points but need the same number", n, out.train_score.size(),
+        out.valid_loss.size(), out.valid_score.size());
   return out;
 }
 

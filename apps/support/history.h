@@ -9,7 +9,7 @@ namespace tessera::apps {
 
 /// What a run showed after each epoch; NaN where nothing was measured.
 struct History {
-  std::vector<double> train_loss, train_accuracy, valid_loss, valid_accuracy;
+  std::vector<double> train_loss, train_score, valid_loss, valid_score;
 
   int64_t epochs() const { return int64_t(train_loss.size()); }
   void add(double loss, double train, double validation_loss, double validation);

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tessera/apps/support/learning_rate.h"
 #include "tessera/apps/support/program.h"
+#include "tessera/apps/support/score.h"
 #include "tessera/core/error.h"
 #include "tessera/datasets/graph/find.h"
 #include "tessera/datasets/graph/splits.h"
@@ -84,15 +86,21 @@ std::string counts_of(const NodeDataset& data, const NodeSplit& split) {
 
 }  // namespace
 
+void add_data_folder_options(CLI::App& app, std::string& data, bool& offline) {
+  app.add_option("--data", data,
+                 "folder that holds the data set, or the file or folder itself; a known set that is not there is downloaded "
+                 "to it [this folder, then $TESSERA_DATA or ~/.cache/tessera]")
+      ->type_name("DIR")
+      ->group("Data");
+  app.add_flag("--offline", offline, "never download")->group("Data");
+}
+
 void add_data_options(CLI::App& app, NodeOptions& o) {
   app.add_option("--dataset", o.dataset, "data set by name; karate is built in")
       ->capture_default_str()
       ->type_name("NAME")
       ->group("Data");
-  app.add_option("--data", o.data, "folder that holds the data set, or the file or folder itself")
-      ->capture_default_str()
-      ->type_name("DIR")
-      ->group("Data");
+  add_data_folder_options(app, o.data, o.offline);
   app.add_option("--edges", o.edges,
                  "your own graph: a text file, plain or gzip, with the two node ids of an edge in each line")
       ->type_name("FILE")
@@ -153,6 +161,35 @@ void add_training_options(CLI::App& app, NodeOptions& o) {
       ->type_name("N")
       ->group("Training");
   app.add_option("--lr", o.lr, "learning rate")->check(in_range(0, 1e308))->type_name("RATE")->group("Training");
+  app.add_option(
+         "--schedule", o.schedule,
+         "learning rate over the epochs: none, step, cosine (to --lr-least at the last epoch), plateau (cut when what "
+         "--stop-on says gets no better), warmup")
+      ->check(one_of({"none", "step", "cosine", "plateau", "warmup"}))
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->group("Training");
+  app.add_option("--warmup", o.warmup,
+                 "epochs in which the rate rises from a tenth, before any schedule (10 for warmup, else 0)")
+      ->check(in_range(0, 100000000))
+      ->type_name("N")
+      ->group("Training");
+  app.add_option("--lr-every", o.lr_every, "step: epochs between cuts (a third of --epochs)")
+      ->check(in_range(1, 100000000))
+      ->type_name("N")
+      ->group("Training");
+  app.add_option("--lr-factor", o.lr_factor, "step, plateau: what a cut multiplies the rate by (0.1)")
+      ->check(in_range(0, 1))
+      ->type_name("F")
+      ->group("Training");
+  app.add_option("--lr-patience", o.lr_patience, "plateau: epochs without a better value before a cut (10)")
+      ->check(in_range(0, 100000000))
+      ->type_name("N")
+      ->group("Training");
+  app.add_option("--lr-least", o.lr_least, "cosine, plateau: the rate never falls below (0)")
+      ->check(in_range(0, 1e308))
+      ->type_name("RATE")
+      ->group("Training");
   app.add_option("--weight-decay", o.weight_decay, "L2 penalty")
       ->check(in_range(0, 1e308))
       ->type_name("L2")
@@ -166,8 +203,15 @@ void add_training_options(CLI::App& app, NodeOptions& o) {
       ->check(in_range(0, 100000000))
       ->type_name("N")
       ->group("Training");
-  app.add_option("--stop-on", o.stop_on, "what must get better: loss, accuracy, objective (loss and L2 term)")
-      ->check(one_of({"loss", "accuracy", "objective"}))
+  app.add_option(
+         "--metric", o.metric,
+         "what is measured: accuracy, roc-auc (two classes); default: roc-auc for minesweeper, tolokers and questions, "
+         "as published, else accuracy")
+      ->check(one_of({"accuracy", "roc-auc"}))
+      ->type_name("NAME")
+      ->group("Training");
+  app.add_option("--stop-on", o.stop_on, "what must get better: loss, metric, objective (loss and L2 term)")
+      ->check(one_of({"loss", "metric", "objective"}))
       ->type_name("WHAT")
       ->group("Training");
   app.add_option("--runs", o.runs, "repetitions, with seeds seed, seed + 1, ...")
@@ -239,25 +283,30 @@ void fill_from_recipe(NodeOptions& o, const NodeDataset& data) {
   fill_text(o.features, r.features);
   fill_text(o.component, r.component);
   fill_text(o.split, r.split_at_random || data.splits.empty() ? "random" : "given");
+  fill_text(o.metric, default_metric(data));
+  fill_schedule(o);
   if (o.split == "random") o.split = std::string("random:") + r.random_split;
 }
 
 std::map<std::string, std::string> deciding_options(const NodeOptions& o) {
-  return {{"--dataset", o.dataset},
-          {"--model", o.model},
-          {"--features", o.features},
-          {"--component", o.component},
-          {"--split", o.split},
-          {"--hidden", to_text(o.hidden)},
-          {"--layers", to_text(o.layers)},
-          {"--dropout", to_text(o.dropout)},
-          {"--lr", to_text(o.lr)},
-          {"--weight-decay", to_text(o.weight_decay)},
-          {"--decay-on", o.decay_on},
-          {"--epochs", to_text(o.epochs)},
-          {"--patience", to_text(o.patience)},
-          {"--stop-on", o.stop_on},
-          {"--seed", to_text(o.seed)}};
+  std::map<std::string, std::string> out = schedule_options(o);
+  out.insert({{"--dataset", o.dataset},
+              {"--model", o.model},
+              {"--features", o.features},
+              {"--component", o.component},
+              {"--split", o.split},
+              {"--hidden", to_text(o.hidden)},
+              {"--layers", to_text(o.layers)},
+              {"--dropout", to_text(o.dropout)},
+              {"--lr", to_text(o.lr)},
+              {"--weight-decay", to_text(o.weight_decay)},
+              {"--decay-on", o.decay_on},
+              {"--epochs", to_text(o.epochs)},
+              {"--patience", to_text(o.patience)},
+              {"--metric", o.metric},
+              {"--stop-on", o.stop_on},
+              {"--seed", to_text(o.seed)}});
+  return out;
 }
 
 NodeSplit split_of_run(const NodeOptions& o, const NodeDataset& data, int64_t run) {
@@ -275,6 +324,9 @@ NodeSplit split_of_run(const NodeOptions& o, const NodeDataset& data, int64_t ru
   check<UsageError>(split.train.numel() > 0, "nothing to train on: the split has {}", counts_of(data, split));
   check<UsageError>(o.patience == 0 || split.valid.numel() > 0,
                     "early stopping needs validation nodes but the split has {}; use --patience 0 or --split random",
+                    counts_of(data, split));
+  check<UsageError>(o.schedule != "plateau" || split.valid.numel() > 0,
+                    "--schedule plateau needs validation nodes but the split has {}; use another schedule or --split random",
                     counts_of(data, split));
   return split;
 }

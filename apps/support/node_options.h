@@ -16,19 +16,24 @@ namespace tessera::apps {
 
 /// An empty text or a negative number leaves the choice to the recipe.
 struct NodeOptions {
-  std::string dataset = "karate", data = ".", edges, nodes, id_column, label_column, split_column;
-  std::string model = "gcn", recipe, features, component, split, stop_on, decay_on;
+  std::string dataset = "karate", data, edges, nodes, id_column, label_column, split_column;
+  std::string model = "gcn", recipe, features, component, split, metric, stop_on, decay_on;
   int64_t epochs = -1, hidden = -1, layers = -1, patience = -1, runs = 1;
   double lr = -1, dropout = -1, weight_decay = -1;
+  std::string schedule = "none";
+  int64_t warmup = -1, lr_every = -1, lr_patience = -1;
+  double lr_factor = -1, lr_least = -1;
   uint64_t seed = 0;
   int threads = 0;
   std::string device = "cpu";
 
   std::string checkpoint, json, report, log_dir, save;
   int64_t checkpoint_every = 0;
-  bool resume = false;
+  bool resume = false, offline = false;
 };
 
+/// --data and --offline.
+void add_data_folder_options(CLI::App& app, std::string& data, bool& offline);
 void add_data_options(CLI::App& app, NodeOptions& o);
 void add_training_options(CLI::App& app, NodeOptions& o);
 void add_output_options(CLI::App& app, NodeOptions& o);

@@ -1,9 +1,11 @@
 #include "tessera/apps/support/node_report.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "tessera/apps/support/progress.h"
 #include "tessera/apps/support/report.h"
+#include "tessera/apps/support/score.h"
 #include "tessera/core/autograd.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/metrics.h"
@@ -14,16 +16,21 @@ namespace tessera::apps {
 namespace {
 
 std::string percent(double share, int digits = 2) {
+  if (std::isnan(share)) return "not defined";
   char text[32];
   std::snprintf(text, sizeof text, "%.*f %%", digits, 100 * share);
   return text;
 }
 
-Report::Fact fact_of(const char* label, const std::vector<double>& runs) {
+Report::Fact fact_of(const std::string& label, const std::vector<double>& runs) {
   if (runs.empty()) return {label, "-", "no such nodes"};
   const Summary summary(runs);
+  const size_t undefined = runs.size() - size_t(summary.defined);
+  if (summary.defined == 0) return {label, "-", "not defined: one class alone"};
   return {label, percent(summary.mean),
-          runs.size() > 1 ? "± " + percent(summary.std) + " over " + to_text(runs.size()) + " runs" : ""};
+          runs.size() == 1 ? ""
+                           : "± " + percent(summary.std) + " over " + to_text(summary.defined) + " runs" +
+                                 (undefined > 0 ? ", not defined in " + to_text(undefined) : "")};
 }
 
 }  // namespace
@@ -39,11 +46,12 @@ std::string node_report(const NodeOptions& o, const NodeTask& task, const Finish
   const bool several = result.train.size() > 1, validated = split.valid.numel() > 0;
   const std::string run = several ? "run " + to_text(finished.chosen) : "";
 
+  const std::string metric = metric_title(o.metric);
   Report r{.title = "Node classification: " + task.data.name, .subtitle = describe(task.data)};
   if (several) r.subtitle += "; shown is " + run + (validated ? ", the best by validation" : "");
-  r.facts.push_back(fact_of("test accuracy", result.test));
-  r.facts.push_back(fact_of("validation accuracy", result.valid));
-  r.facts.push_back(fact_of("training accuracy", result.train));
+  r.facts.push_back(fact_of("test " + metric, result.test));
+  r.facts.push_back(fact_of("validation " + metric, result.valid));
+  r.facts.push_back(fact_of("training " + metric, result.train));
   r.facts.push_back({"nodes",
                      to_text(split.train.numel()) + "/" + to_text(split.valid.numel()) + "/" + to_text(split.test.numel()),
                      "training / validation / test"});
@@ -55,12 +63,16 @@ std::string node_report(const NodeOptions& o, const NodeTask& task, const Finish
   const std::string suffix = run.empty() ? "" : " (" + run + ")";
   Chart loss{
       "Loss" + suffix, {{"training (with dropout)", "train", history.train_loss}}, false, marked, "weights taken here"};
-  Chart accuracy{"Accuracy" + suffix, {{"training", "train", history.train_accuracy}}, true, marked, "weights taken here"};
+  Chart score{(o.metric == "accuracy" ? "Accuracy" : metric) + suffix,
+              {{"training", "train", history.train_score}},
+              true,
+              marked,
+              "weights taken here"};
   if (validated) {
     loss.series.push_back({"validation", "valid", history.valid_loss});
-    accuracy.series.push_back({"validation", "valid", history.valid_accuracy});
+    score.series.push_back({"validation", "valid", history.valid_score});
   }
-  r.charts = {loss, accuracy};
+  r.charts = {loss, score};
 
   r.confusion_title = std::string(split.test.numel() > 0 ? "Test" : "Training") + " nodes: label and prediction" + suffix;
   r.confusion = confusion_matrix(logits_of(chosen.model, task, chosen.random), task.data.labels,

@@ -1,11 +1,13 @@
 #include "tessera/apps/support/node_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "tessera/apps/support/program.h"
 #include "tessera/core/io/sha256.h"
 #include "tessera/core/isa.h"
+#include "tessera/core/printable.h"
 #include "tessera/core/version.h"
 
 namespace tessera::apps {
@@ -58,7 +60,8 @@ NodeRun::NodeRun(const NodeOptions& o, const NodeTask& task, int64_t run)
       random(o.seed + uint64_t(run)),
       model(make_model(o, task, random)),
       optimiser(make_optimiser(o, model)),
-      stopping{.patience = o.patience, .larger_is_better = o.stop_on == "accuracy"} {}
+      stopping{.patience = o.patience, .larger_is_better = o.stop_on == "metric"},
+      rate(o) {}
 
 void NodeRun::keep_best() {
   const StateDict now = state_dict(model);
@@ -72,8 +75,8 @@ void NodeRun::return_to_best() {
   if (!best.empty()) load_state_dict(model, best);
 }
 
-double NodeRun::watched(const NodeOptions& o, double valid_loss, double valid_accuracy) const {
-  if (o.stop_on == "accuracy") return valid_accuracy;
+double NodeRun::watched(const NodeOptions& o, double valid_loss, double valid_score) const {
+  if (o.stop_on == "metric") return valid_score;
   if (o.stop_on == "loss") return valid_loss;
   double penalty = 0;
   for (size_t i = 0; i < model.convs.size(); ++i) {
@@ -85,11 +88,11 @@ double NodeRun::watched(const NodeOptions& o, double valid_loss, double valid_ac
 }
 
 void FinishedRuns::add(const NodeRun& run) {
-  const double valid = result.valid.empty() ? 0 : result.valid.back();
+  const double valid = result.valid.empty() ? 0 : result.valid.back();  // NaN is never better
   const StateDict weights = state_dict(run.model);
   result.weights_sha256.push_back(digest_of(weights));
   result.epochs.push_back(run.history.epochs());
-  if (chosen >= 0 && !(valid > chosen_valid)) return;
+  if (chosen >= 0 && !(valid > chosen_valid || (std::isnan(chosen_valid) && !std::isnan(valid)))) return;
   chosen = run.index;
   chosen_valid = valid;
   chosen_best_epoch = run.stopping.best_epoch;
@@ -122,6 +125,7 @@ void save_state(const NodeOptions& o, const NodeTask& task, const NodeRun& run, 
   c.put_number("stopping.best", run.stopping.best);
   c.put_integer("stopping.best_epoch", run.stopping.best_epoch);
   c.put_integer("stopping.waited", run.stopping.waited);
+  run.rate.put(c);
 
   const TrainingResult& r = finished.result;
   c.put("finished", {{"train", to_tensor(r.train)},
@@ -153,10 +157,13 @@ int64_t saved_run(const Checkpoint& checkpoint) {
 void check_same_options(const NodeOptions& o, const NodeTask& task, const Checkpoint& checkpoint) {
   std::string differences;
   for (const auto& [flag, value] : deciding_options(o)) {
-    const std::string& saved = checkpoint.text("option." + flag);
-    // A single run may go on for longer than was planned.
-    if (flag == "--epochs" && checkpoint.integer("run") == 0 && checkpoint.integer("option.--epochs") <= o.epochs) continue;
-    if (saved != value) differences += (differences.empty() ? "" : ", ") + flag + " " + value + " (was " + saved + ")";
+    const std::string saved = checkpoint.has("option." + flag) ? checkpoint.text("option." + flag) : "not set";
+    // A single run may go on for longer than was planned, unless the plan decided the learning rates of before.
+    if (flag == "--epochs" && o.schedule != "cosine" && checkpoint.integer("run") == 0 &&
+        checkpoint.integer("option.--epochs") <= o.epochs)
+      continue;
+    if (saved != value)
+      differences += (differences.empty() ? "" : ", ") + flag + " " + value + " (was " + printable(saved) + ")";
   }
   if (checkpoint.text("data_sha256") != task.data.sha256)
     differences += std::string(differences.empty() ? "" : ", ") + "the data files";
@@ -186,6 +193,8 @@ void load_state(const Checkpoint& c, NodeRun& run, FinishedRuns& finished) {
   stopping.best = c.number("stopping.best");
   stopping.best_epoch = c.integer("stopping.best_epoch");
   stopping.waited = c.integer("stopping.waited");
+  LearningRate rate = run.rate;
+  rate.restore(c);
   const StateDict best = c.part("best");
   if (!best.empty()) check_state(best, named_parameters(run.model));
   if (!before.chosen_weights.empty()) check_state(before.chosen_weights, named_parameters(run.model));
@@ -197,6 +206,7 @@ void load_state(const Checkpoint& c, NodeRun& run, FinishedRuns& finished) {
   run.epoch = epoch;
   run.best = best;
   run.stopping = stopping;
+  run.rate = rate;
   run.history = std::move(history);
   finished = std::move(before);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tessera/apps/support/history.h"
+#include "tessera/apps/support/learning_rate.h"
 #include "tessera/apps/support/node_task.h"
 #include "tessera/apps/support/result.h"
 #include "tessera/core/io/checkpoint.h"
@@ -17,6 +18,7 @@ struct NodeRun {
   Gcn model;
   Adam optimiser;
   EarlyStopping stopping;
+  LearningRate rate;
   StateDict best;  ///< copies of the weights at `stopping.best_epoch`; empty without early stopping
   History history;
 
@@ -25,11 +27,11 @@ struct NodeRun {
   bool finished(const NodeOptions& o) const { return epoch >= o.epochs || stopping.stopped(); }
   void keep_best();
   void return_to_best();
-  /// Value that early stopping watches, of evaluation-mode logits.
-  double watched(const NodeOptions& o, double valid_loss, double valid_accuracy) const;
+  /// Value that early stopping and the plateau schedule watch, of evaluation-mode logits.
+  double watched(const NodeOptions& o, double valid_loss, double valid_score) const;
 };
 
-/// What the runs before left: results, and the run that is reported and saved, the one with the best validation accuracy
+/// What the runs before left: results, and the run that is reported and saved, the one with the best validation score
 /// (without validation, the first).
 struct FinishedRuns {
   TrainingResult result;

@@ -1,5 +1,6 @@
 #include "tessera/apps/support/node_task.h"
 
+#include "tessera/apps/support/downloads.h"
 #include "tessera/apps/support/program.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/datasets/graph/find.h"
@@ -26,7 +27,8 @@ CsvGraph load_nodes(const NodeOptions& o) {
     return own;
   }
   try {
-    return {.data = load_node_dataset(o.dataset, o.data)};
+    const Fetch how = fetch_for_people();
+    return {.data = load_node_dataset(o.dataset, data_folders(o.data), o.offline ? nullptr : &how)};
   } catch (const InvalidArgument& error) {
     throw UsageError(std::string("--dataset: ") + error.what());
   }
@@ -47,6 +49,8 @@ NodeTask make_task(const NodeOptions& o, CsvGraph graph) {
     else if (d.features.defined())
       d.features = zeros_and_ones(d.features);
   }
+  // Measured on actor (0.6 % of 932 columns): an epoch in a tenth of the time. Near a tenth both ways cost the same.
+  sparsify_features(d, 0.1);
   if (d.num_features == 0) set_identity_features(d);
   task.graph = Graph::from_coo(d.src, d.dst, d.num_nodes, d.num_nodes);
   if (d.sparse_features())

@@ -7,6 +7,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tessera/core/printable.h"
+
 namespace tessera::apps {
 
 std::atomic<bool> interrupted{false};
@@ -71,17 +73,29 @@ std::string wrapped(const std::string& text, size_t indent, size_t width) {
   return out;
 }
 
+// Paths may hold anything.
+std::string one_line(const std::exception& error) { return printable(error.what(), SIZE_MAX); }
+
+/// "VERB", "[NAME ...]".
+std::string positional_text(const CLI::Option& option) {
+  const std::string text = option.get_name() + (option.get_expected_max() > 1 ? " ..." : "");
+  return option.get_required() ? text : "[" + text + "]";
+}
+
 std::string help_of(CLI::App& app) {
   constexpr size_t kIndent = 27, kWidth = 100;
-  std::string out = app.get_description() + "\n\nUsage: " + app.get_name() + " [options]\n";
+  std::string out = app.get_description() + "\n\nUsage: " + app.get_name();
+  for (const CLI::Option* option : app.get_options())
+    if (option->get_positional()) out += " " + positional_text(*option);
+  out += " [options]\n";
   std::vector<std::string> groups = app.get_groups();
   std::rotate(groups.begin(), groups.begin() + 1, groups.end());  // --help and --version last
   for (const std::string& group : groups) {
     out += "\n" + (group == "Options" ? "Help" : group) + "\n";
     for (const CLI::Option* option : app.get_options()) {
       if (option->get_group() != group) continue;
-      std::string left = "  --" + option->get_lnames().at(0);
-      if (option->get_type_size() > 0) left += " " + option->get_type_name();
+      std::string left = "  " + (option->get_positional() ? positional_text(*option) : "--" + option->get_lnames().at(0));
+      if (option->get_type_size() > 0 && !option->get_positional()) left += " " + option->get_type_name();
       std::string text = option->get_description();
       if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + "]";
       left += left.size() + 2 <= kIndent ? std::string(kIndent - left.size(), ' ') : "\n" + std::string(kIndent, ' ');
@@ -169,11 +183,11 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
   try {
     return body();
   } catch (const UsageError& error) {
-    std::fprintf(stderr, "%s: %s (see --help)\n", app.get_name().c_str(), error.what());
+    std::fprintf(stderr, "%s: %s (see --help)\n", app.get_name().c_str(), one_line(error).c_str());
     return kUsage;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), error.what());
-    return kFailed;
+    std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), one_line(error).c_str());
+    return interrupted ? kInterrupted : kFailed;
   }
 }
 

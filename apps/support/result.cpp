@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tessera/apps/support/score.h"
 #include "tessera/core/io/file.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel.h"
@@ -20,11 +21,16 @@ namespace tessera::apps {
 
 Summary::Summary(const std::vector<double>& values) {
   if (values.empty()) return;
-  for (const double value : values) mean += value;
-  mean /= double(values.size());
-  if (values.size() < 2) return;
-  for (const double value : values) std += (value - mean) * (value - mean);
-  std = std::sqrt(std / double(values.size() - 1));
+  for (const double value : values) {
+    if (std::isnan(value)) continue;
+    mean += value;
+    ++defined;
+  }
+  mean = defined > 0 ? mean / double(defined) : std::nan("");
+  if (defined < 2) return;
+  for (const double value : values)
+    if (!std::isnan(value)) std += (value - mean) * (value - mean);
+  std = std::sqrt(std / double(defined - 1));
 }
 
 double median(std::vector<double> values) {
@@ -46,11 +52,14 @@ int64_t peak_rss_bytes() {
 }
 
 void print_result(const TrainingResult& result) {
+  const std::string title = metric_title(result.metric);
   const auto show = [&](const char* split, const std::vector<double>& runs) {
     if (runs.empty()) return void(std::printf("%-5s no such nodes\n", split));
     const Summary summary(runs);
-    std::printf("%-5s accuracy %6.2f %%", split, 100 * summary.mean);
-    if (runs.size() > 1) std::printf(" +- %.2f over %zu runs", 100 * summary.std, runs.size());
+    if (summary.defined == 0) return void(std::printf("%-5s %s not defined\n", split, title.c_str()));
+    std::printf("%-5s %s %6.2f %%", split, title.c_str(), 100 * summary.mean);
+    if (runs.size() > 1) std::printf(" +- %.2f over %lld runs", 100 * summary.std, (long long)summary.defined);
+    if (size_t(summary.defined) < runs.size()) std::printf(", not defined in %zu", runs.size() - size_t(summary.defined));
     std::printf("\n");
   };
   show("train", result.train);
@@ -90,7 +99,9 @@ void write_result(const std::string& path, const Manifest& manifest, const Train
   const auto put = [&](const char* split, const std::vector<double>& runs) {
     if (runs.empty()) return;
     const Summary summary(runs);
+    // A number that is not defined is null in JSON.
     body[split] = {{"mean", summary.mean}, {"std", summary.std}, {"runs", runs}};
+    if (size_t(summary.defined) < runs.size()) body[split]["undefined"] = runs.size() - size_t(summary.defined);
   };
   put("train", result.train);
   put("valid", result.valid);

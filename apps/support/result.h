@@ -8,9 +8,11 @@
 
 namespace tessera::apps {
 
-/// Mean and unbiased standard deviation (0 for one value) of a metric over runs.
+/// Mean and unbiased standard deviation (0 for one value) of a metric over the runs in which it is defined; NaN when there
+/// is none.
 struct Summary {
   double mean = 0, std = 0;
+  int64_t defined = 0;
   explicit Summary(const std::vector<double>& values);
 };
 
@@ -19,7 +21,7 @@ double median(std::vector<double> values);
 /// What a training program reports: the JSON of the house has these names.
 struct TrainingResult {
   std::string metric;
-  std::vector<double> train, valid, test;   ///< one value a run, as fractions
+  std::vector<double> train, valid, test;   ///< one value a run, as fractions; NaN: not defined
   std::vector<double> epoch_seconds;        ///< training steps alone, without evaluation
   std::vector<int64_t> epochs;              ///< of each run, where early stopping makes them differ
   std::vector<std::string> weights_sha256;  ///< of each run's final weights

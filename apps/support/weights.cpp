@@ -3,6 +3,7 @@
 #include "tessera/apps/support/program.h"
 #include "tessera/core/io/checkpoint.h"
 #include "tessera/core/io/safetensors.h"
+#include "tessera/core/printable.h"
 
 namespace tessera::apps {
 namespace {
@@ -54,17 +55,20 @@ void Weights::fill_options(NodeOptions& o) const {
     else if (option.empty())
       option = found->second;
     else if (option != found->second)
-      join(problems, std::string(flag) + " " + option + " (the file: " + found->second + ")");
+      join(problems, std::string(flag) + " " + option + " (the file: " + printable(found->second) + ")");
   };
   const auto take_number = [&](const char* flag, int64_t& option) {
     std::string text = option < 0 ? "" : to_text(option);
     take_text(flag, text);
     char* end = nullptr;
     const long long value = std::strtoll(text.c_str(), &end, 10);
-    if (*end != '\0' || value < 1 || value > 65536) join(problems, std::string(flag) + " is '" + text + "' in the file");
+    if (*end != '\0' || value < 1 || value > 65536)
+      join(problems, std::string(flag) + " is '" + printable(text) + "' in the file");
     option = value;
   };
   if (o.dataset.empty() && o.edges.empty() && options.contains("--dataset")) o.dataset = options.at("--dataset");
+  if (const auto found = options.find("--metric"); found != options.end() && found->second == "roc-auc" && classes == 2)
+    o.metric = found->second;
   take_text("--model", o.model);
   take_text("--features", o.features);
   take_number("--hidden", o.hidden);
@@ -82,7 +86,9 @@ void Weights::check_fits(const NodeOptions& o, const NodeTask& task) const {
          "; ");
   for (size_t c = 0; c < std::min(class_names.size(), task.class_names.size()); ++c)
     if (class_names[c] != task.class_names[c]) {
-      join(problems, "class " + to_text(c) + " is '" + class_names[c] + "' but '" + task.class_names[c] + "' in the data",
+      join(problems,
+           "class " + to_text(c) + " is '" + printable(class_names[c]) + "' but '" + printable(task.class_names[c]) +
+               "' in the data",
            "; ");
       break;
     }

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "tessera/core/error.h"
 #include "tessera/core/io/checkpoint.h"
 #include "tessera/tests/apps/process.h"
 #include "tessera/tests/core/io/temporary.h"
@@ -62,6 +63,12 @@ void kill_and_compare(const Arguments& options, int kills, unsigned seed) {
   EXPECT_EQ(left, (std::vector<std::string>{"checkpoint.safetensors", "model.safetensors"})) << "no stray temporary file";
 }
 
+// H54: a checkpoint after nearly every epoch, so that kills fall into the writing.
+TEST(resume, killed_while_writing) {
+  const int kills = std::getenv("TESSERA_SOAK") == nullptr ? 30 : 200;
+  kill_and_compare({"--epochs", to_text(kills * 20), "--hidden", "64", "--checkpoint-every", "2"}, kills, 5);
+}
+
 TEST(resume, killed_at_twenty_random_moments) {
   kill_and_compare({"--epochs", "60000", "--checkpoint-every", "500"}, 20, 1);
 }
@@ -70,6 +77,27 @@ TEST(resume, killed_across_runs_with_early_stopping) {
   kill_and_compare({"--runs", "24", "--epochs", "3000", "--split", "random:40%/20%", "--patience", "1000", "--hidden", "24",
                     "--checkpoint-every", "100"},
                    12, 2);
+}
+
+// A plateau has a state of its own; the others follow from the epoch.
+TEST(resume, killed_with_a_schedule) {
+  kill_and_compare({"--epochs", "20000", "--split", "random:40%/20%", "--schedule", "plateau", "--lr-patience", "200",
+                    "--lr-factor", "0.5", "--warmup", "50", "--checkpoint-every", "200"},
+                   10, 3);
+  kill_and_compare({"--epochs", "20000", "--schedule", "cosine", "--lr-least", "1e-4", "--checkpoint-every", "200"}, 5, 4);
+}
+
+TEST(resume, a_cosine_schedule_keeps_its_end) {
+  const TemporaryFolder folder;
+  const Arguments options = {kProgram, "--schedule", "cosine", "--checkpoint", folder / "c"};
+  ASSERT_EQ(run_program(options + Arguments{"--epochs", "20"}).code, 0);
+  const Ended longer = run_program(options + Arguments{"--epochs", "30", "--resume"});
+  EXPECT_EQ(longer.code, 2);
+  EXPECT_NE(longer.errors.find("was made with other options: --epochs 30 (was 20)"), std::string::npos) << longer.errors;
+  const Ended other =
+      run_program({kProgram, "--schedule", "step", "--epochs", "20", "--checkpoint", folder / "c", "--resume"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.errors.find("--lr-every 6 (was not set)"), std::string::npos) << other.errors;
 }
 
 TEST(resume, interrupted_by_ctrl_c) {

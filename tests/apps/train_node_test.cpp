@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "tessera/core/io/checkpoint.h"
 #include "tessera/tests/apps/process.h"
@@ -83,6 +84,17 @@ TEST(train_node, refuses_with_one_line) {
        "--split often: needs to be given, random, random:20/30 (nodes of each class), random:60%/20% (shares) or a number "
        "(see "
        "--help)"},
+      {{"--lr-every", "5"}, 2, "--lr-every goes with --schedule step (see --help)"},
+      {{"--schedule", "cosine", "--lr-factor", "0.5"}, 2, "--lr-factor goes with --schedule step or plateau (see --help)"},
+      {{"--schedule", "cosin"},
+       2,
+       "--schedule: 'cosin' is not known, did you mean 'cosine'? (none, step, cosine, plateau, warmup) (see --help)"},
+      {{"--warmup", "200"}, 2, "--warmup 200 leaves nothing of --epochs 200 (see --help)"},
+      {{"--schedule", "plateau"},
+       2,
+       "--schedule plateau needs validation nodes but the split has " + counts +
+           "; use another schedule or --split random (see --help)"},
+      {{"--metric", "roc-auc"}, 2, "--metric roc-auc needs 2 classes but karate has 4 (see --help)"},
       {{"--resume"}, 2, "--resume and --checkpoint-every need --checkpoint DIR (see --help)"},
       {{"--json", folder / "no/r.json"},
        2,
@@ -99,7 +111,7 @@ TEST(train_node, refuses_with_one_line) {
        2,
        "--nodes, --id-column, --label-column and --split-column go with --edges FILE (see --help)"},
       {{"--edges", folder / "none.csv"}, 1, folder / "none.csv" + ": cannot be opened: No such file or directory"},
-      {{"--dataset", "cora", "--data", folder.path()}, 1, ""},
+      {{"--dataset", "cora", "--data", folder.path(), "--offline"}, 1, ""},
   };
   for (const Refused& c : cases) {
     std::vector<std::string> arguments = {kProgram};
@@ -115,7 +127,7 @@ TEST(train_node, refuses_with_one_line) {
 }
 
 TEST(train_node, an_unknown_data_set_names_the_nearest) {
-  const Ended ended = run_program({kProgram, "--dataset", "coraa"});
+  const Ended ended = run_program({kProgram, "--dataset", "coraa", "--offline"});
   EXPECT_EQ(ended.code, 2);
   EXPECT_NE(ended.errors.find("the data set 'coraa' is not known, did you mean 'cora'?"), std::string::npos) << ended.errors;
 }
@@ -153,8 +165,119 @@ TEST(train_node, early_stopping_returns_to_the_best_weights) {
   // The weights are those of the best epoch: of a run that ends there.
   const auto until_best = with({"--epochs", std::to_string(epochs - 5), "--lr", "0.1"});
   EXPECT_EQ(stopped["weights_sha256"], until_best["weights_sha256"]);
-  for (const char* what : {"accuracy", "objective"})
+  for (const char* what : {"metric", "objective"})
     EXPECT_LT(with({"--patience", "3", "--epochs", "3000", "--stop-on", what, "--lr", "0.1"})["epochs"][0], 3000) << what;
+}
+
+TEST(train_node, schedules_change_the_rate) {
+  const TemporaryFolder folder;
+  std::set<std::string> weights;
+  const std::vector<std::vector<std::string>> schedules = {
+      {},
+      {"--schedule", "none"},
+      {"--schedule", "step", "--lr-every", "10", "--lr-factor", "0.5"},
+      {"--schedule", "cosine"},
+      {"--schedule", "cosine", "--warmup", "5"},
+      {"--schedule", "plateau", "--lr-patience", "0", "--lr-factor", "0.5"},
+      {"--schedule", "warmup"},
+  };
+  for (const auto& schedule : schedules) {
+    std::vector<std::string> arguments = {kProgram, "--epochs",  "60", "--split", "random:50%/20%", "--lr",
+                                          "0.2",    "--dropout", "0",  "--json",  folder / "r.json"};
+    arguments.insert(arguments.end(), schedule.begin(), schedule.end());
+    const Ended ended = run_program(arguments);
+    ASSERT_EQ(ended.code, 0) << ended.errors;
+    const auto root = json_of(folder / "r.json");
+    weights.insert(std::string(root["result"]["weights_sha256"][0]));
+    EXPECT_EQ(root["manifest"]["options"]["--schedule"], schedule.empty() ? "none" : schedule[1]);
+    EXPECT_EQ(root["manifest"]["options"].contains("--lr-every"), !schedule.empty() && schedule[1] == "step");
+  }
+  EXPECT_EQ(weights.size(), schedules.size() - 1) << "none is the default, all others differ";
+}
+
+/// Twelve people in two clubs; the label says which, of `validation` the validation ones.
+void write_two_clubs(const TemporaryFolder& folder, const std::string& validation) {
+  std::string edges, nodes = "id,x,label,split\n";
+  for (int i = 0; i < 12; ++i) {
+    edges += std::to_string(i) + "," + std::to_string((i + 2) % 12) + "\n";
+    const std::string label = std::to_string(i % 2);
+    const std::string split = i < 4 ? "train" : i < 8 ? "test" : label == validation || validation.empty() ? "valid" : "";
+    nodes += std::to_string(i) + "," + std::to_string(i % 2 == 0 ? 1 : -1) + "," + label + "," + split + "\n";
+  }
+  put(folder / "edges.csv", edges);
+  put(folder / "nodes.csv", nodes);
+}
+
+TEST(train_node, roc_auc_everywhere) {
+  const TemporaryFolder folder;
+  write_two_clubs(folder, "");
+  const std::vector<std::string> base = {kProgram,
+                                         "--edges",
+                                         folder / "edges.csv",
+                                         "--nodes",
+                                         folder / "nodes.csv",
+                                         "--metric",
+                                         "roc-auc",
+                                         "--epochs",
+                                         "100",
+                                         "--stop-on",
+                                         "metric",
+                                         "--json",
+                                         folder / "r.json",
+                                         "--report",
+                                         folder / "r.html",
+                                         "--save",
+                                         folder / "w.safetensors",
+                                         "--dropout",
+                                         "0"};
+  const Ended ended = run_program(base);
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_NE(ended.output.find("test  ROC-AUC 100.00 %"), std::string::npos) << ended.output;
+  const auto root = json_of(folder / "r.json");
+  EXPECT_EQ(root["result"]["metric"], "roc-auc");
+  EXPECT_EQ(root["result"]["test"]["mean"], 1.0);
+  EXPECT_EQ(root["manifest"]["options"]["--metric"], "roc-auc");
+  const std::string page = read_file(folder / "r.html");
+  EXPECT_NE(page.find("test ROC-AUC"), std::string::npos);
+  const Ended predicted = run_program({"tessera-predict", "--weights", folder / "w.safetensors", "--edges",
+                                       folder / "edges.csv", "--nodes", folder / "nodes.csv", "--out", folder / "p.csv"});
+  EXPECT_EQ(predicted.code, 0);
+  EXPECT_NE(predicted.errors.find("ROC-AUC 100.00 %"), std::string::npos) << predicted.errors;
+}
+
+// H40, H64: one class alone among the validation nodes.
+TEST(train_node, roc_auc_of_one_class_is_not_defined) {
+  const TemporaryFolder folder;
+  write_two_clubs(folder, "1");
+  std::vector<std::string> arguments = {kProgram,          "--edges",  folder / "edges.csv", "--nodes", folder / "nodes.csv",
+                                        "--metric",        "roc-auc",  "--epochs",           "100",     "--json",
+                                        folder / "r.json", "--report", folder / "r.html"};
+  const Ended ended = run_program(arguments);
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const std::string line = "run 0: all 2 validation nodes are of class 1, so their ROC-AUC is not defined";
+  EXPECT_EQ(ended.errors, line + "\n");
+  EXPECT_NE(ended.output.find("valid ROC-AUC not defined"), std::string::npos) << ended.output;
+  const auto result = json_of(folder / "r.json")["result"];
+  EXPECT_TRUE(result["valid"]["mean"].is_null());
+  EXPECT_EQ(result["valid"]["undefined"], 1);
+  EXPECT_NE(read_file(folder / "r.html").find("not defined"), std::string::npos);
+  EXPECT_EQ(read_file(folder / "r.html").find("nan"), std::string::npos);
+  arguments.insert(arguments.end(), {"--stop-on", "metric"});
+  const Ended refused = run_program(arguments);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.errors, std::string(kProgram) + ": " + line + "; --stop-on loss would do (see --help)\n");
+}
+
+TEST(train_node, the_metric_of_the_authors) {
+  if (!have_shared_data("heterophilous/minesweeper.npz")) return;
+  const TemporaryFolder folder;
+  const Ended ended = run_program({kProgram, "--dataset", "minesweeper", "--data", shared_data().string(), "--epochs", "5",
+                                   "--json", folder / "r.json", "--log-dir", folder / "log"});
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const auto result = json_of(folder / "r.json")["result"];
+  EXPECT_EQ(result["metric"], "roc-auc");
+  EXPECT_GT(result["test"]["mean"], 0.3);
+  EXPECT_LT(result["test"]["mean"], 0.95);
 }
 
 TEST(train_node, report_needs_nothing_beside_itself) {
