@@ -73,7 +73,11 @@ void best_tile(const View<T>& a, const Row<simd::Compute<T>>& row, int64_t offse
   Values best[V];
   Places place[V];
   const auto message = [&](int64_t k, int v) __attribute__((always_inline)) {
-    return Values(get<L>(x + col[k] * width + at(v)) * (kFactors ? factor[k] : a.sign));
+    const Values value = get<L>(x + col[k] * width + at(v));
+    if constexpr (kFactors)
+      return Values(value * factor[k]);
+    else
+      return value;
   };
   const auto fetch = [&](int64_t k) __attribute__((always_inline)) {
     const char* next = reinterpret_cast<const char*>(x + ahead[k] * width);
@@ -202,7 +206,7 @@ void best(const SpmmMaxKernel::Args& args) {
   const SpmmArgs& k = args.spmm;
   if (k.width == 0) return;
   const View<T> a{SpmmView<T>(k), args, args.smallest ? A(-1) : A(1), fetch_of(k.x_rows * k.width * int64_t(sizeof(T)))};
-  const bool factors = !kAllForms<T> || k.weight != nullptr || k.src_scale != nullptr;
+  const bool factors = !kAllForms<T> || args.smallest || k.weight != nullptr || k.src_scale != nullptr;
   parallel_for(k.num_chunks, chunk_grain(k.width), [&](int64_t first, int64_t last) {
     A buffer[kHubEdges];
     const int64_t columns = k.width / k.heads;

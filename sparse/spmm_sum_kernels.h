@@ -171,6 +171,8 @@ void sum_chunk(const SumView<T>& a, const Chunk& chunk, const simd::Compute<T>* 
   int64_t head[V];
   if constexpr (kFactor == kPerHead)
     for (int v = 0; v < V; ++v) head[v] = (offset + at(v)) / (width / a.k.heads);
+  // The usual case has a branch of its own: a block for each head, and nothing but weights.
+  const bool one_each = kFactor == kPerHead && width == a.k.heads * C && a.src_scale == nullptr;
   for (int64_t d = chunk.row_begin; d < chunk.row_end; ++d) {
     const int64_t begin = piece ? chunk.edge_begin : a.k.rowptr[d];
     const int64_t n = (piece ? chunk.edge_end : a.k.rowptr[d + 1]) - begin;
@@ -188,9 +190,14 @@ void sum_chunk(const SumView<T>& a, const Chunk& chunk, const simd::Compute<T>* 
       if constexpr (kFactor == kPerHead) {
         if (edge_id != nullptr) __builtin_prefetch(a.weight + edge_id[k + skip] * a.k.heads + head[0], 0, 3);
         const A* weight = a.weight + (edge_id != nullptr ? edge_id[k] : begin + k) * a.k.heads;
-        const A scale = a.src_scale != nullptr ? a.src_scale[col[k]] : A(1);
+        if (one_each) {
 #pragma GCC unroll 16
-        for (int v = 0; v < V; ++v) sum[u][v].add(B::load(row + at(v)), weight[head[v]] * scale);
+          for (int v = 0; v < V; ++v) sum[u][v].add(B::load(row + at(v)), weight[head[0] + v]);
+        } else {
+          const A scale = a.src_scale != nullptr ? a.src_scale[col[k]] : A(1);
+#pragma GCC unroll 16
+          for (int v = 0; v < V; ++v) sum[u][v].add(B::load(row + at(v)), weight[head[v]] * scale);
+        }
       } else {
         const A f = kFactor == kOne ? A(1) : factor[kFactor == kPerEdge ? k : col[k]];
 #pragma GCC unroll 16
