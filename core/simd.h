@@ -170,7 +170,7 @@ TESSERA_INLINE Vec<T, N> iota() {
 
 /// Product of the lower 32 bits of each 64-bit lane (the compilers do not find the instruction by themselves).
 TESSERA_INLINE Vec<uint64_t, kLanes<uint64_t>> multiply_low32(Vec<uint64_t, kLanes<uint64_t>> a,
-                                                               Vec<uint64_t, kLanes<uint64_t>> b) {
+                                                              Vec<uint64_t, kLanes<uint64_t>> b) {
   using V = Vec<uint64_t, kLanes<uint64_t>>;
 #if defined(__AVX512F__)
   return (V)_mm512_mul_epu32((__m512i)a, (__m512i)b);
@@ -184,23 +184,32 @@ TESSERA_INLINE Vec<uint64_t, kLanes<uint64_t>> multiply_low32(Vec<uint64_t, kLan
 #endif
 }
 
-/// e^x for float, within 2 ulp; 0 below -87.34 (no subnormal results), inf above 88.72, NaN for NaN. Branch-free, so that
-/// loops over it vectorise. Cephes' range reduction by ln 2 and a degree-5 polynomial.
-TESSERA_INLINE float exp(float x) {
-  const float clamped = x > 88.7228f ? 88.7228f : x < -87.3365f ? -87.3365f : x;
-  const float k = __builtin_floorf(clamped * 1.44269504f + 0.5f);
-  const float r = clamped - k * 0.693359375f + k * 2.12194440e-4f;
+/// What exp and expm1 share: k = x / ln 2 to the nearest integer, and (e^r - 1 - r) / r^2 for the rest r, by Cephes'
+/// degree-5 polynomial. Adding 1.5 * 2^23 rounds, and leaves k in the low bits of `shifted`.
+struct ReducedExp {
+  float r, p;
+  uint32_t shifted;
+};
+TESSERA_INLINE ReducedExp reduced_exp(float x) {
+  const float shifted = x * 1.44269504f + 12582912.0f, k = shifted - 12582912.0f;
+  const float r = x - k * 0.693359375f + k * 2.12194440e-4f;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  // 2^k in two halves: k = 128 is possible, whose float exponent is not.
-  const int32_t n = int32_t(k == k ? k : 0.0f), half = n >> 1;
-  const float y = p * __builtin_bit_cast(float, (half + 127) << 23) * __builtin_bit_cast(float, (n - half + 127) << 23);
-  return x != x ? x : x > 88.7228f ? __builtin_inff() : x < -87.3365f ? 0.0f : y;
+  return {r, p, __builtin_bit_cast(uint32_t, shifted)};
+}
+
+/// e^x for float, within 2 ulp; 0 below -87.33 (no subnormal results), inf above 88.72, NaN for NaN. Branch-free, so that
+/// loops over it vectorise. k is added to the exponent of e^r, which between the bounds stays one of a normal number.
+TESSERA_INLINE float exp(float x) {
+  const ReducedExp e = reduced_exp(x);
+  const float of_r = e.p * e.r * e.r + e.r + 1.0f;
+  const float y = __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, of_r) + (e.shifted << 23));
+  const float above = x < -87.3365f ? 0.0f : y;
+  return x <= 88.7228f ? above : x + __builtin_inff();
 }
 
 /// ln x for float, within 2 ulp, subnormals included; -inf for 0, NaN below 0. Cephes' polynomial on [sqrt(1/2), sqrt(2)).
@@ -235,11 +244,13 @@ TESSERA_INLINE float log1p(float x) {
   return d == 0.0f ? x : finite;
 }
 
-/// e^x - 1, within 4 ulp: the rounding of e^x is undone in the same way.
+/// e^x - 1, within 4 ulp: 2^k (e^r - 1) + (2^k - 1), by half of 2^k, since k may be 128.
 TESSERA_INLINE float expm1(float x) {
-  const float u = exp(x), d = u - 1.0f, y = d * (x / log(u));
-  const float inside = d > -1.0f ? y : d, finite = u < __builtin_inff() ? inside : u;
-  return d == 0.0f ? x : finite;
+  const ReducedExp e = reduced_exp(x);
+  const float of_r = e.p * e.r * e.r + e.r, half = __builtin_bit_cast(float, (e.shifted << 23) + 0x3f000000u);
+  const float y = 2.0f * (of_r * half + (half - 0.5f));
+  const float above = x < -20.0f ? -1.0f : y, finite = x == 0.0f ? x : above;
+  return x <= 88.7228f ? finite : x + __builtin_inff();
 }
 
 /// tanh x within 3 ulp: an odd polynomial up to 0.625 (near-minimax), 1 - 2 / (e^2x + 1) beyond.

@@ -72,6 +72,11 @@ void copy_lines(const U* from, U* to, const View& v, int64_t count) {
   const int last = v.ndim - 1;
   const int64_t width = v.size[last], step = v.stride[last];
   parallel_for(count / width, kGrain / width + 1, [&](int64_t begin, int64_t end) {
+    if constexpr (sizeof(U) == 4)
+      if (v.ndim == 2 && step == 0 && v.stride[0] == 1) {
+        tessera::run<SpreadKernel>(Device::cpu, {end - begin, width, from + begin, to + begin * width});
+        return;
+      }
     LineStart start(v, begin);
     for (int64_t line = begin; line < end; ++line, start.next()) {
       const U* x = from + start.offset;
@@ -144,6 +149,30 @@ Tensor gathered(const Tensor& x, const Shape& shape, const int64_t* stride, int6
     default: copy_as<uint64_t>(x.raw(), offset, to, view, shape.numel()); break;
   }
   return out;
+}
+
+/// Copies `parts` one after another along dimension `dim` of `out`, line by line, so that `out` is written in its order.
+void place_all(std::span<const Tensor> parts, Tensor& out, int dim) {
+  const Lines lines = lines_of("concat", out.shape(), dim);
+  const int64_t bytes = int64_t(size_of(out.dtype())) * lines.inner, step = lines.length * bytes;
+  if (step == 0) return;
+  char* to = static_cast<char*>(out.mutable_raw());
+  struct Piece {
+    const char* from;
+    int64_t run;
+  };
+  std::vector<Piece> pieces;
+  for (const Tensor& part : parts)
+    if (part.numel() > 0) pieces.push_back({static_cast<const char*>(part.raw()), part.dim(dim) * bytes});
+  parallel_for(lines.outer, kGrain * 4 / step + 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      char* line = to + i * step;
+      for (const Piece& piece : pieces) {
+        std::memcpy(line, piece.from + i * piece.run, size_t(piece.run));
+        line += piece.run;
+      }
+    }
+  });
 }
 
 /// Copies `x` to the elements from `begin` on of dimension `dim` of `out`.
@@ -279,11 +308,7 @@ Tensor joined(const char* name, std::span<const Tensor> parts, int at) {
   int64_t length = 0;
   for (const Tensor& part : parts) length += part.dim(at);
   Tensor out = Tensor::empty(parts[0].shape().with(at, length), parts[0].dtype(), parts[0].device());
-  int64_t begin = 0;
-  for (const Tensor& part : parts) {
-    place(part, out, at, begin);
-    begin += part.dim(at);
-  }
+  place_all(parts, out, at);
   if (!wanted) return out;
   struct Ends {
     int64_t of[kMost];

@@ -58,4 +58,20 @@ void TransposeKernel::cpu(const Args& k) {
 }
 template void TransposeKernel::cpu<kIsa>(const Args&);
 
+template <Isa>
+void SpreadKernel::cpu(const Args& k) {
+  const int64_t width = k.width;
+  for (int64_t i = 0; i < k.rows; ++i) {
+    uint32_t* to = k.to + i * width;
+    if (width < kSide) {
+      for (int64_t j = 0; j < width; ++j) to[j] = k.from[i];
+      continue;
+    }
+    const auto value = simd::splat<kSide>(k.from[i]);
+    for (int64_t j = 0; j + kSide <= width; j += kSide) simd::store<kSide>(to + j, value);
+    simd::store<kSide>(to + width - kSide, value);
+  }
+}
+template void SpreadKernel::cpu<kIsa>(const Args&);
+
 }  // namespace tessera

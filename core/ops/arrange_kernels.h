@@ -21,4 +21,17 @@ struct TransposeKernel {
   static inline void (*cuda)(const Args&) = nullptr;
 };
 
+/// to[i * width + j] = from[i] for i < rows, j < width, on the calling thread.
+struct SpreadKernel {
+  struct Args {
+    int64_t rows, width;
+    const uint32_t* from;
+    uint32_t* to;
+  };
+  static constexpr const char* name = "expand";
+  template <Isa>
+  static void cpu(const Args& args);
+  static inline void (*cuda)(const Args&) = nullptr;
+};
+
 }  // namespace tessera

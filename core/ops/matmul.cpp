@@ -40,7 +40,7 @@ void multiply_tile(GemmArgs g, int64_t row, int64_t k0, int64_t depth, T* c) {
   g.m = std::min(kTileRows, g.m - row);
   g.k = depth;
   if constexpr (sizeof(T) == 4)
-    onednn_sgemm(g);
+    SmallGemmKernel::fits(g.m, g.n, g.k) ? run<SmallGemmKernel>(Device::cpu, g) : onednn_sgemm(g);
   else
     run<DgemmKernel>(Device::cpu, g);
 }

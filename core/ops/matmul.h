@@ -12,9 +12,9 @@ struct MatmulOptions {
   Activation activation = Activation::none;
 };
 
-/// activation(op(a) op(b) + bias): a (M, K), b (K, N), out (M, N); f32 (oneDNN) or f64 (our own kernel), bf16 and f16 as
-/// storage (computed in f32, rounded once after the activation; the bias may then be f32); all of one dtype.
-/// Bias and activation (relu, elu, tanh or sigmoid, as in unary.h) are applied while a tile is in the cache.
+/// activation(op(a) op(b) + bias): a (M, K), b (K, N), out (M, N); f32 (oneDNN; our own kernel for the smallest) or f64 (our
+/// own kernel), bf16 and f16 as storage (computed in f32, rounded once after the activation; the bias may then be f32); all
+/// of one dtype. Bias and activation (relu, elu, tanh or sigmoid, as in unary.h) are applied while a tile is in the cache.
 /// K = 0 gives zeros (then bias and activation); the output is never read. Gradients to a, b and bias.
 /// The same bits for every thread count: products run single-threaded on tiles of 256 rows, and a long K is cut at points
 /// that depend only on the shape, the pieces being added in a fixed tree.

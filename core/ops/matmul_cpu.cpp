@@ -95,6 +95,46 @@ void DgemmKernel::cpu(const Args& g) {
 }
 template void DgemmKernel::cpu<kIsa>(const Args&);
 
+/// op(B) is copied into whole vectors; then four rows at a time gather their products in registers.
+template <Isa>
+void SmallGemmKernel::cpu(const Args& g) {
+  constexpr int kLaneF = simd::kLanes<float>;
+  using F = simd::Vec<float, kLaneF>;
+  alignas(64) float b[kMostB];
+  const float* from_b = static_cast<const float*>(g.b);
+  const float* a = static_cast<const float*>(g.a);
+  float* c = static_cast<float*>(g.c);
+  const int64_t width = (g.n + kLaneF - 1) / kLaneF * kLaneF, a_row = g.transpose_a ? 1 : g.lda,
+                a_k = g.transpose_a ? g.lda : 1, b_k = g.transpose_b ? 1 : g.ldb, b_column = g.transpose_b ? g.ldb : 1;
+  for (int64_t k = 0; k < g.k; ++k) {
+    for (int64_t j = 0; j < g.n; ++j) b[k * width + j] = from_b[k * b_k + j * b_column];
+    for (int64_t j = g.n; j < width; ++j) b[k * width + j] = 0;
+  }
+  const auto rows = [&]<int R>(int64_t i) {
+    for (int64_t j = 0; j < width; j += kLaneF) {
+      F sum[R] = {};
+      for (int64_t k = 0; k < g.k; ++k) {
+        const F column = simd::load<kLaneF>(b + k * width + j);
+        for (int r = 0; r < R; ++r) sum[r] += simd::splat<kLaneF>(a[(i + r) * a_row + k * a_k]) * column;
+      }
+      for (int r = 0; r < R; ++r) {
+        float* to = c + (i + r) * g.ldc + j;
+        if (j + kLaneF <= g.n) {
+          simd::store<kLaneF>(to, sum[r]);
+        } else {
+          float last[kLaneF];
+          simd::store<kLaneF>(last, sum[r]);
+          for (int64_t l = 0; l < g.n - j; ++l) to[l] = last[l];
+        }
+      }
+    }
+  };
+  int64_t i = 0;
+  for (; i + 4 <= g.m; i += 4) rows.template operator()<4>(i);
+  for (; i < g.m; ++i) rows.template operator()<1>(i);
+}
+template void SmallGemmKernel::cpu<kIsa>(const Args&);
+
 template <Isa>
 void EpilogueKernel::cpu(const Args& args) {
   args.is_double ? finish<double>(args) : finish<float>(args);

@@ -31,6 +31,19 @@ struct DgemmKernel {
   static inline void (*cuda)(const Args&) = nullptr;
 };
 
+/// A float product so small that to prepare oneDNN's call takes longer: `fits` says which; on the calling thread.
+struct SmallGemmKernel {
+  using Args = GemmArgs;
+  static constexpr int64_t kMostB = 2048;  // floats of op(B), its rows padded to 16
+  static constexpr bool fits(int64_t m, int64_t n, int64_t k) {
+    return k * ((n + 15) / 16 * 16) <= kMostB && m * n * k <= 1 << 13;
+  }
+  static constexpr const char* name = "matmul";
+  template <Isa>
+  static void cpu(const Args& args);
+  static inline void (*cuda)(const Args&) = nullptr;
+};
+
 /// What an output goes through while it is in the cache; the gradient of each is a function of its output.
 enum class Activation : uint8_t { none, relu, elu, tanh, sigmoid };
 

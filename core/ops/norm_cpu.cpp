@@ -50,13 +50,28 @@ void layer_norm(const LayerNormKernel::Args& k) {
       } else {
         const T* g = grads + i * width;
         const double mean = moments[2 * i], inverse = moments[2 * i + 1];
-        const auto along = [=](int64_t j) { return double(g[j]) * (weight ? double(weight[j]) : 1.0); };
-        const double c1 = row_sum(width, along) * share;
-        const double c2 = row_sum(width, [=](int64_t j) { return along(j) * (double(x[j]) - mean); }) * share * inverse * inverse;
-        for (int64_t j = 0; j < width; ++j) out[j] = T(inverse * (along(j) - c1 - (double(x[j]) - mean) * c2));
+        const auto gradient = [=](auto along) {
+          const double c1 = row_sum(width, along) * share;
+          const double c2 =
+              row_sum(width, [=](int64_t j) { return along(j) * (double(x[j]) - mean); }) * share * inverse * inverse;
+          for (int64_t j = 0; j < width; ++j) out[j] = T(inverse * (along(j) - c1 - (double(x[j]) - mean) * c2));
+        };
+        if (weight != nullptr)
+          gradient([=](int64_t j) { return double(g[j]) * double(weight[j]); });
+        else
+          gradient([=](int64_t j) { return double(g[j]); });
       }
     }
   });
+}
+
+/// The blocks' sums in a fixed tree.
+TESSERA_INLINE void join_blocks(const ChannelSumsKernel::Args& k, int64_t blocks) {
+  const int64_t count = 2 * k.channels;
+  for (int64_t step = 1; step < blocks; step *= 2)
+    for (int64_t b = 0; b + step < blocks; b += 2 * step)
+      for (int64_t c = 0; c < count; ++c) k.partials[b * count + c] += k.partials[(b + step) * count + c];
+  for (int64_t c = 0; c < count; ++c) k.out[c] = blocks > 0 ? k.partials[c] : 0;
 }
 
 /// The terms of one element: what is added to the channel's first and second sum.
@@ -86,11 +101,37 @@ TESSERA_INLINE void sums(const ChannelSumsKernel::Args& k, bool second, F term) 
       }
     }
   });
-  double* out = k.out;
-  for (int64_t step = 1; step < blocks; step *= 2)
-    for (int64_t b = 0; b + step < blocks; b += 2 * step)
-      for (int64_t c = 0; c < 2 * channels; ++c) partials[b * channels * 2 + c] += partials[(b + step) * channels * 2 + c];
-  for (int64_t c = 0; c < 2 * channels; ++c) out[c] = blocks > 0 ? partials[c] : 0;
+  join_blocks(k, blocks);
+}
+
+/// Sums of grad and of grad (x - mean) / deviation over rows that have moments of their own.
+template <class T>
+void row_sums(const ChannelSumsKernel::Args& k) {
+  const T* x = static_cast<const T*>(k.x);
+  const T* g = static_cast<const T*>(k.grad);
+  const double* moments = k.row_moments;
+  const int64_t rows = k.rows, width = k.channels, block = ChannelSumsKernel::rows_of(1),
+                blocks = ChannelSumsKernel::blocks_of(rows, 1);
+  double* partials = k.partials;
+  parallel_for(blocks, kGrain / (block * width + 1) + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      double* __restrict grads = partials + b * width * 2;
+      double* __restrict products = grads + width;
+      for (int64_t c = 0; c < 2 * width; ++c) grads[c] = 0;
+      const int64_t last = (b + 1) * block < rows ? (b + 1) * block : rows;
+      for (int64_t i = b * block; i < last; ++i) {
+        const double mean = moments[2 * i], inverse = moments[2 * i + 1];
+        const T* __restrict of_x = x + i * width;
+        const T* __restrict of_g = g + i * width;
+        for (int64_t c = 0; c < width; ++c) {
+          const double grad = double(of_g[c]);
+          grads[c] += grad;
+          products[c] += grad * ((double(of_x[c]) - mean) * inverse);
+        }
+      }
+    }
+  });
+  join_blocks(k, blocks);
 }
 
 template <class T>
@@ -109,10 +150,7 @@ void channel_sums(const ChannelSumsKernel::Args& k) {
         return d * d;
       });
     case ChannelSumsKernel::Op::gradients:
-      if (row_moments != nullptr)
-        return sums<T>(k, true, [=](int64_t at, int64_t i, int64_t, int which) {
-          return which == 0 ? double(g[at]) : double(g[at]) * (double(x[at]) - row_moments[2 * i]) * row_moments[2 * i + 1];
-        });
+      if (row_moments != nullptr) return row_sums<T>(k);
       return sums<T>(k, true, [=](int64_t at, int64_t, int64_t c, int which) {
         return which == 0 ? double(g[at]) : double(g[at]) * (double(x[at]) - moments[c]) * moments[channels + c];
       });

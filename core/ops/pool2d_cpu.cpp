@@ -53,9 +53,30 @@ void max_plane(const PoolKernel::Args& k, const T* x, T* out, int32_t* place) {
   }
 }
 
+/// Whether the one window is the whole plane.
+bool is_whole(const PoolKernel::Args& k) {
+  return k.out_size[0] == 1 && k.out_size[1] == 1 && k.rows[0].begin == 0 && k.columns[0].begin == 0 &&
+         k.rows[0].end == k.in_size[0] && k.columns[0].end == k.in_size[1];
+}
+
+template <class T>
+double plane_sum(const T* x, int64_t count) {
+  double lane[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8)
+    for (int l = 0; l < 8; ++l) lane[l] += double(x[i + l]);
+  double sum = 0;
+  for (; i < count; ++i) sum += double(x[i]);
+  return sum + (((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7])));
+}
+
 template <class T>
 void average_plane(const PoolKernel::Args& k, const T* x, T* out) {
   const int64_t width = k.in_size[1];
+  if (is_whole(k)) {
+    *out = T(plane_sum(x, k.in_size[0] * width) / (double(k.rows[0].count) * k.columns[0].count));
+    return;
+  }
   double* __restrict line = k.line;
   for (int64_t i = 0; i < k.out_size[0]; ++i) {
     const Window rows = k.rows[i];
@@ -83,6 +104,11 @@ template <class T>
 void average_gradient(const PoolKernel::Args& k, const T* grad, T* x) {
   const int64_t width = k.in_size[1];
   double* __restrict line = k.line;
+  if (is_whole(k)) {
+    const T share = T(double(*grad) / (double(k.rows[0].count) * k.columns[0].count));
+    for (int64_t i = 0; i < k.in_size[0] * width; ++i) x[i] = share;
+    return;
+  }
   for (int64_t i = 0; i < k.in_size[0] * width; ++i) x[i] = 0;
   for (int64_t i = 0; i < k.out_size[0]; ++i) {
     const Window rows = k.rows[i];

@@ -29,27 +29,33 @@ TESSERA_INLINE void each_task(int64_t outer, int64_t length, int64_t inner, F f)
                 chunks = (inner + kColumns - 1) / kColumns, work = least(length, block) * least(inner, kColumns) + 16;
   parallel_for(outer * blocks * chunks, kGrain / work + 1, [=](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t c = chunks == 1 ? 0 : t % chunks, rest = chunks == 1 ? t : t / chunks, b = blocks == 1 ? 0 : rest % blocks;
+      const int64_t c = chunks == 1 ? 0 : t % chunks, rest = chunks == 1 ? t : t / chunks,
+                    b = blocks == 1 ? 0 : rest % blocks;
       f(Task{blocks == 1 ? rest : rest / blocks, b, b * block, least(block, length - b * block), c * kColumns,
              least(kColumns, inner - c * kColumns)});
     }
   });
 }
 
-/// Sixteen running sums in double hide the latency of addition and vectorise.
+/// Sum of term(x, centre) over a contiguous line: four vectors of doubles hide the latency of addition.
 template <class T, class F>
-TESSERA_INLINE double line_sum(const T* x, int64_t count, F f) {
-  if (count < 32) {
-    double sum = 0;
-    for (int64_t i = 0; i < count; ++i) sum += f(x[i]);
-    return sum;
-  }
-  double lane[16] = {};
+TESSERA_INLINE double line_sum(const T* x, int64_t count, double centre, F term) {
+  constexpr int kWide = simd::kLanes<double>;
+  using D = simd::Vec<double, kWide>;
+  const auto wide = [=](int64_t at) { return term(__builtin_convertvector(simd::load<kWide>(x + at), D), centre); };
+  D sum[4] = {};
   int64_t i = 0;
-  for (; i + 16 <= count; i += 16)
-    for (int l = 0; l < 16; ++l) lane[l] += f(x[i + l]);
-  for (int l = 0; i < count; ++i, ++l) lane[l] += f(x[i]);
-  return tree_sum(lane, 16);
+  for (; i + 4 * kWide <= count; i += 4 * kWide)
+    for (int u = 0; u < 4; ++u) sum[u] += wide(i + u * kWide);
+  for (; i + kWide <= count; i += kWide) sum[0] += wide(i);
+  double rest = 0;
+  for (; i < count; ++i) rest += term(double(x[i]), centre);
+  const D all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  double lane[kWide];
+  simd::store<kWide>(lane, all);
+  for (int step = kWide / 2; step > 0; step /= 2)
+    for (int l = 0; l < step; ++l) lane[l] += lane[l + step];
+  return lane[0] + rest;
 }
 
 /// term(x, centre) of each element.
@@ -67,7 +73,7 @@ TESSERA_INLINE void reduce(const ReduceKernel::Args& k, F term) {
   each_task(k.outer, length, inner, [=](const Task& t) {
     if (inner == 1) {
       const double c = centre != nullptr ? double(centre[t.o]) : 0;
-      const double sum = line_sum(x + t.o * length + t.begin, t.count, [=](T v) { return term(v, c); });
+      const double sum = line_sum(x + t.o * length + t.begin, t.count, c, term);
       if (whole)
         out[t.o] = finish(sum);
       else
@@ -81,10 +87,10 @@ TESSERA_INLINE void reduce(const ReduceKernel::Args& k, F term) {
     if (centre != nullptr) {
       const T* c = centre + t.o * inner + t.column;
       for (int64_t i = 0; i < t.count; ++i, row += inner)
-        for (int64_t j = 0; j < width; ++j) sums[j] += term(row[j], double(c[j]));
+        for (int64_t j = 0; j < width; ++j) sums[j] += term(double(row[j]), double(c[j]));
     } else {
       for (int64_t i = 0; i < t.count; ++i, row += inner)
-        for (int64_t j = 0; j < width; ++j) sums[j] += term(row[j], 0.0);
+        for (int64_t j = 0; j < width; ++j) sums[j] += term(double(row[j]), 0.0);
     }
     if (whole) {
       for (int64_t j = 0; j < width; ++j) out[t.o * inner + t.column + j] = finish(sums[j]);
@@ -108,11 +114,10 @@ TESSERA_INLINE void reduce(const ReduceKernel::Args& k, F term) {
 template <class T>
 void run_reduce(const ReduceKernel::Args& k) {
   switch (k.op) {
-    case ReduceOp::sum: return reduce<T>(k, [](T x, double) { return double(x); });
-    case ReduceOp::sum_abs: return reduce<T>(k, [](T x, double) { return simd::abs(double(x)); });
-    case ReduceOp::sum_square: return reduce<T>(k, [](T x, double) { return double(x) * double(x); });
-    case ReduceOp::sum_square_from:
-      return reduce<T>(k, [](T x, double c) { return (double(x) - c) * (double(x) - c); });
+    case ReduceOp::sum: return reduce<T>(k, [](auto x, double) { return x; });
+    case ReduceOp::sum_abs: return reduce<T>(k, [](auto x, double) { return x < 0 ? -x : x; });
+    case ReduceOp::sum_square: return reduce<T>(k, [](auto x, double) { return x * x; });
+    case ReduceOp::sum_square_from: return reduce<T>(k, [](auto x, double c) { return (x - c) * (x - c); });
   }
 }
 

@@ -24,7 +24,7 @@ Tensor relu(const Tensor& x);
 Tensor leaky_relu(const Tensor& x, double slope = 0.01);
 /// x where x > 0, else alpha (e^x - 1). Gradient: grad, or grad alpha e^x. Errors: InvalidArgument for alpha < 0.
 Tensor elu(const Tensor& x, double alpha = 1);
-/// x Phi(x), Phi the normal distribution function, by erf. Gradient: grad (Phi(x) + x phi(x)).
+/// x Phi(x), Phi the normal distribution function; in f32 within 3e-7 |x|. Gradient: grad (Phi(x) + x phi(x)).
 Tensor gelu(const Tensor& x);
 /// Its approximation x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), and the gradient of that.
 Tensor gelu_tanh(const Tensor& x);

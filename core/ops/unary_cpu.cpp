@@ -51,6 +51,26 @@ TESSERA_INLINE T elu(T x, T alpha) {
   return (x > T(0) ? x : T(0)) + alpha * simd::expm1(x > T(0) ? T(0) : x);
 }
 
+/// The normal distribution function, absolute error below 3e-7: erf as a quotient of polynomials (near-minimax up to 3.92,
+/// where it is 1), which costs one division and no exponential. Beside x's own size nothing smaller matters to x Phi(x).
+TESSERA_INLINE float normal_cdf(float x) {
+  const float v = x * kInverseRoot2<float>, low = v < -3.92f ? -3.92f : v, t = low > 3.92f ? 3.92f : low, z = t * t;
+  float p = 2.0500747e-06f, q = 3.8091628e-05f;
+  p = p * z + 0.0002848835f;
+  p = p * z + 0.003765666f;
+  p = p * z + 0.052748878f;
+  p = p * z + 0.19040763f;
+  p = p * z + 1.1283791f;
+  q = q * z + 0.0011625467f;
+  q = q * z + 0.014969316f;
+  q = q * z + 0.1141096f;
+  q = q * z + 0.5020771f;
+  q = q * z + 1.0f;
+  const float e = t * p / q, above = e < -1.0f ? -1.0f : e;
+  return 0.5f + 0.5f * (above > 1.0f ? 1.0f : above);
+}
+TESSERA_INLINE double normal_cdf(double x) { return 0.5 * (1.0 + simd::erf(x * kInverseRoot2<double>)); }
+
 template <class T>
 void forward(const UnaryKernel::Args& k) {
   const T p = T(k.p), q = T(k.q);
@@ -65,11 +85,9 @@ void forward(const UnaryKernel::Args& k) {
     case Unary::relu: return each<T>(k, [](T x) { return x < T(0) ? T(0) : x; });
     case Unary::leaky_relu: return each<T>(k, [=](T x) { return x > T(0) ? x : x * p; });
     case Unary::elu: return each<T>(k, [=](T x) { return elu(x, p); });
-    case Unary::gelu: return each<T>(k, [](T x) { return T(0.5) * x * (T(1) + simd::erf(x * kInverseRoot2<T>)); });
+    case Unary::gelu: return each<T>(k, [](T x) { return x * normal_cdf(x); });
     case Unary::gelu_tanh:
-      return each<T>(k, [](T x) {
-        return T(0.5) * x * (T(1) + simd::tanh(kRoot2OverPi<T> * (x + kCube<T> * x * x * x)));
-      });
+      return each<T>(k, [](T x) { return T(0.5) * x * (T(1) + simd::tanh(kRoot2OverPi<T> * (x + kCube<T> * x * x * x))); });
     case Unary::softplus: return each<T>(k, [](T x) { return softplus(x); });
     case Unary::abs: return each<T>(k, [](T x) { return simd::abs(x); });
     case Unary::sign: return each<T>(k, [](T x) { return x > T(0) ? T(1) : x < T(0) ? T(-1) : x; });
@@ -103,10 +121,8 @@ void gradient(const UnaryKernel::Args& k) {
     case Unary::leaky_relu: return each_gradient<T>(k, [=](T x, T g) { return x > T(0) ? g : g * p; });
     case Unary::elu: return each_gradient<T>(k, [=](T y, T g) { return y > T(0) ? g : g * (y + p); });
     case Unary::gelu:
-      return each_gradient<T>(k, [](T x, T g) {
-        const T cdf = T(0.5) * (T(1) + simd::erf(x * kInverseRoot2<T>));
-        return g * (cdf + x * kInverseRoot2Pi<T> * simd::exp(T(-0.5) * x * x));
-      });
+      return each_gradient<T>(
+          k, [](T x, T g) { return g * (normal_cdf(x) + x * kInverseRoot2Pi<T> * simd::exp(T(-0.5) * x * x)); });
     case Unary::gelu_tanh:
       return each_gradient<T>(k, [](T x, T g) {
         const T t = simd::tanh(kRoot2OverPi<T> * (x + kCube<T> * x * x * x));
