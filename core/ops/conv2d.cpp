@@ -12,7 +12,7 @@
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
 #include "tessera/core/ops/activation.h"
-#include "tessera/core/ops/conv2d_kernels.h"
+#include "tessera/core/ops/conv2d_onednn.h"
 #include "tessera/core/ops/reduce.h"
 #include "tessera/core/ops/storage16.h"
 #include "tessera/core/parallel.h"

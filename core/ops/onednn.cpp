@@ -11,7 +11,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/isa.h"
-#include "tessera/core/ops/conv2d_kernels.h"
+#include "tessera/core/ops/conv2d_onednn.h"
 #include "tessera/core/ops/matmul_kernels.h"
 #include "tessera/core/storage.h"
 
