@@ -46,7 +46,7 @@ GRAPHS = {
     "single": dict(nodes=1, edges=[]),
     "loop": dict(nodes=1, edges=[(0, 0)]),
     "bare": dict(nodes=3, edges=[]),
-    "batch": dict(nodes=13, edges=[(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (4, 5), (5, 6), (6, 4), (7, 4), (4, 7), (5, 5)],
+    "batch": dict(nodes=13, edges=[(0, 1), (1, 0), (1, 2), (2, 1), (4, 5), (5, 6), (6, 4), (7, 4), (4, 7), (5, 5)],
                   sizes=[3, 1, 4, 5, 0]),
 }
 

@@ -18,8 +18,9 @@ SageConv::SageConv(int64_t in, int64_t out, Generator& generator, SageConvOption
 Tensor SageConv::operator()(const Tensor& x_src, const Tensor& x_dst, const Graph& graph) const {
   check(x_src.ndim() == 2 && x_src.dim(0) == graph.num_src(), "sage_conv: x has shape {} but the graph has {} sources",
         x_src.shape(), graph.num_src());
-  check(!x_dst.defined() || (x_dst.ndim() == 2 && x_dst.dim(0) == graph.num_dst()),
-        "sage_conv: x_dst has shape {} but the graph has {} destinations", x_dst.shape(), graph.num_dst());
+  if (x_dst.defined())
+    check(x_dst.ndim() == 2 && x_dst.dim(0) == graph.num_dst(),
+          "sage_conv: x_dst has shape {} but the graph has {} destinations", x_dst.shape(), graph.num_dst());
   const Tensor sent = options.project ? relu(lin(x_src)) : x_src;
   const bool linear = options.aggregate == Reduce::sum || options.aggregate == Reduce::mean;
   Tensor out;

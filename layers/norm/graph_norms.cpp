@@ -14,8 +14,8 @@ namespace {
 
 void check_rows(const char* who, const Tensor& x, const SegmentPlan& nodes) {
   check(x.ndim() == 2, "{}: x has shape {} but needs to be [N, C]", who, x.shape());
-  check(!nodes.defined() || nodes.num_rows() == x.dim(0), "{}: x has {} rows but nodes has {}", who, x.dim(0),
-        nodes.num_rows());
+  if (!nodes.defined()) return;
+  check(nodes.num_rows() == x.dim(0), "{}: x has {} rows but nodes has {}", who, x.dim(0), nodes.num_rows());
 }
 
 /// The mean of each graph's rows, at each row (or as a single row for one graph, to be broadcast).
