@@ -172,6 +172,8 @@ Work work_of(const Row& row) {
   for (size_t i = 0; i < row.shapes.size(); ++i) {
     const double scale = row.name.starts_with("lstm") && i > 0 ? 0.125 : 1;
     inputs->push_back(fill(row.shapes[i], i + 1, scale));
+    // A sum of all that cancels would compare nothing but roundings.
+    if (row.name.starts_with("sum 2")) inputs->back() = shift(inputs->back(), 1);
   }
   if (!row.name.ends_with("fwd+bwd"))
     return {[=] { *out = row.call(*inputs); }, [=] { return std::pair(mean_abs(*out), 0.0); }, row.repeats};

@@ -11,6 +11,21 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 14;
 
+constexpr int kWide = simd::kLanes<double>;
+using D = simd::Vec<double, kWide>;
+
+/// As many elements as a register has doubles.
+template <class T>
+TESSERA_INLINE D wide(const T* p) {
+  return __builtin_convertvector(simd::load<kWide>(p), D);
+}
+
+TESSERA_INLINE double across(D v) {
+  double lane[kWide];
+  simd::store<kWide>(lane, v);
+  return tree_sum(lane, kWide);
+}
+
 template <class F>
 TESSERA_INLINE double row_sum(int64_t count, F f) {
   double lane[8] = {};
@@ -19,6 +34,33 @@ TESSERA_INLINE double row_sum(int64_t count, F f) {
     for (int l = 0; l < 8; ++l) lane[l] += f(i + l);
   for (int l = 0; i < count; ++i, ++l) lane[l] += f(i);
   return tree_sum(lane, 8);
+}
+
+/// inverse (h - mean(h) - xhat mean(h xhat)) of a row, h = g weight and xhat = (x - mean) inverse.
+template <class T, bool kWeighted>
+TESSERA_INLINE void row_gradient(const T* x, const T* g, const T* weight, int64_t width, double mean, double inverse,
+                                 double share, T* out) {
+  D plain[2] = {}, product[2] = {};
+  const auto add = [&](int64_t j, int u) {
+    const D h = kWeighted ? wide(g + j) * wide(weight + j) : wide(g + j);
+    plain[u] += h;
+    product[u] += h * (wide(x + j) - mean);
+  };
+  int64_t j = 0;
+  for (; j + 2 * kWide <= width; j += 2 * kWide) {
+    add(j, 0);
+    add(j + kWide, 1);
+  }
+  double c1 = 0, c2 = 0;
+  for (; j < width; ++j) {
+    const double h = kWeighted ? double(g[j]) * double(weight[j]) : double(g[j]);
+    c1 += h;
+    c2 += h * (double(x[j]) - mean);
+  }
+  c1 = (c1 + across(plain[0] + plain[1])) * share * inverse;
+  c2 = (c2 + across(product[0] + product[1])) * share * inverse * inverse * inverse;
+  const T m = T(mean), of_h = T(inverse), constant = T(c1), of_x = T(c2);
+  for (j = 0; j < width; ++j) out[j] = (kWeighted ? g[j] * weight[j] : g[j]) * of_h - constant - (x[j] - m) * of_x;
 }
 
 template <class T>
@@ -50,16 +92,8 @@ void layer_norm(const LayerNormKernel::Args& k) {
       } else {
         const T* g = grads + i * width;
         const double mean = moments[2 * i], inverse = moments[2 * i + 1];
-        const auto gradient = [=](auto along) {
-          const double c1 = row_sum(width, along) * share;
-          const double c2 =
-              row_sum(width, [=](int64_t j) { return along(j) * (double(x[j]) - mean); }) * share * inverse * inverse;
-          for (int64_t j = 0; j < width; ++j) out[j] = T(inverse * (along(j) - c1 - (double(x[j]) - mean) * c2));
-        };
-        if (weight != nullptr)
-          gradient([=](int64_t j) { return double(g[j]) * double(weight[j]); });
-        else
-          gradient([=](int64_t j) { return double(g[j]); });
+        weight != nullptr ? row_gradient<T, true>(x, g, weight, width, mean, inverse, share, out)
+                          : row_gradient<T, false>(x, g, weight, width, mean, inverse, share, out);
       }
     }
   });
@@ -117,16 +151,30 @@ void row_sums(const ChannelSumsKernel::Args& k) {
     for (int64_t b = begin; b < end; ++b) {
       double* __restrict grads = partials + b * width * 2;
       double* __restrict products = grads + width;
-      for (int64_t c = 0; c < 2 * width; ++c) grads[c] = 0;
-      const int64_t last = (b + 1) * block < rows ? (b + 1) * block : rows;
-      for (int64_t i = b * block; i < last; ++i) {
-        const double mean = moments[2 * i], inverse = moments[2 * i + 1];
-        const T* __restrict of_x = x + i * width;
-        const T* __restrict of_g = g + i * width;
-        for (int64_t c = 0; c < width; ++c) {
-          const double grad = double(of_g[c]);
+      const int64_t first = b * block, last = first + block < rows ? first + block : rows;
+      int64_t c = 0;
+      for (; c + 4 * kWide <= width; c += 4 * kWide) {  // columns whose sums stay in registers
+        D of_g[4] = {}, of_product[4] = {};
+        for (int64_t i = first; i < last; ++i) {
+          const double mean = moments[2 * i], inverse = moments[2 * i + 1];
+          for (int u = 0; u < 4; ++u) {
+            const int64_t at = i * width + c + u * kWide;
+            const D grad = wide(g + at);
+            of_g[u] += grad;
+            of_product[u] += grad * ((wide(x + at) - mean) * inverse);
+          }
+        }
+        for (int u = 0; u < 4; ++u) {
+          simd::store<kWide>(grads + c + u * kWide, of_g[u]);
+          simd::store<kWide>(products + c + u * kWide, of_product[u]);
+        }
+      }
+      for (; c < width; ++c) {
+        grads[c] = products[c] = 0;
+        for (int64_t i = first; i < last; ++i) {
+          const double grad = double(g[i * width + c]);
           grads[c] += grad;
-          products[c] += grad * ((double(of_x[c]) - mean) * inverse);
+          products[c] += grad * ((double(x[i * width + c]) - moments[2 * i]) * moments[2 * i + 1]);
         }
       }
     }

@@ -155,10 +155,13 @@ TESSERA_INLINE int32_t first_best(const T* x, int64_t count, F key) {
     best = v > best ? v : best;
     has_nan = has_nan || v != v;
   }
-  for (i = 0; i < count; ++i) {
-    const T v = key(x[i]);
-    if (has_nan ? v != v : v == best) break;
+  const auto is_best = [=](T v) { return has_nan ? v != v : v == best; };
+  for (i = 0; i + 16 <= count; i += 16) {
+    int found = 0;
+    for (int l = 0; l < 16; ++l) found |= int(is_best(key(x[i + l])));
+    if (found != 0) break;
   }
+  while (i < count && !is_best(key(x[i]))) ++i;
   return int32_t(i);
 }
 

@@ -83,7 +83,7 @@ void forward(const UnaryKernel::Args& k) {
     case Unary::tanh: return each<T>(k, [](T x) { return simd::tanh(x); });
     case Unary::sigmoid: return each<T>(k, [](T x) { return simd::sigmoid(x); });
     case Unary::relu: return each<T>(k, [](T x) { return x < T(0) ? T(0) : x; });
-    case Unary::leaky_relu: return each<T>(k, [=](T x) { return x > T(0) ? x : x * p; });
+    case Unary::leaky_relu: return each<T>(k, [=](T x) { return x * (x > T(0) ? T(1) : p); });
     case Unary::elu: return each<T>(k, [=](T x) { return elu(x, p); });
     case Unary::gelu: return each<T>(k, [](T x) { return x * normal_cdf(x); });
     case Unary::gelu_tanh:
@@ -118,7 +118,7 @@ void gradient(const UnaryKernel::Args& k) {
     case Unary::tanh: return each_gradient<T>(k, [](T y, T g) { return g * (T(1) - y * y); });
     case Unary::sigmoid: return each_gradient<T>(k, [](T y, T g) { return g * (y * (T(1) - y)); });
     case Unary::relu: return each_gradient<T>(k, [](T y, T g) { return y > T(0) ? g : T(0); });
-    case Unary::leaky_relu: return each_gradient<T>(k, [=](T x, T g) { return x > T(0) ? g : g * p; });
+    case Unary::leaky_relu: return each_gradient<T>(k, [=](T x, T g) { return g * (x > T(0) ? T(1) : p); });
     case Unary::elu: return each_gradient<T>(k, [=](T y, T g) { return y > T(0) ? g : g * (y + p); });
     case Unary::gelu:
       return each_gradient<T>(
