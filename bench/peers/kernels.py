@@ -29,6 +29,7 @@ import fnmatch
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import measure
@@ -237,10 +238,11 @@ class Peer:
         return {"samples": [[float(r.reshape(-1)[(r.numel() - 1) * i // 63]) for i in range(64)]
                             for r in self.calls[way]()]}
 
-    def time(self, way, budget_s):
+    def time(self, way, budget_s, clock):
         self.calls[way]()
         reset_peak_bytes()
-        return measure.time_calls(self.calls[way], 1000, budget_s, least=1)
+        return measure.time_calls(self.calls[way], 1000, budget_s, least=1,
+                                  clock=time.process_time if clock == "cpu" else time.perf_counter)
 
 
 def parameter_values(module):
@@ -279,7 +281,7 @@ def compare(row, side, peers, versions, args):
 
         def timed(wanted):
             side.ask(do="prepare", **wanted)
-            return side.ask(do="time", budget_s=ROUND_S)
+            return side.ask(do="time", budget_s=ROUND_S, clock=args.clock)
         tasks["ours"] = lambda i: timed(tuned)
         own = {"bf16": "tessera f32", "reorder": "tessera shuffled"}[row["route"]]
         tasks[own, "spmm"] = lambda i: timed(plain)
@@ -287,7 +289,7 @@ def compare(row, side, peers, versions, args):
     else:
         side.ask(do="prepare", **request)
         ours = side.ask(do="check")["samples"]
-        tasks["ours"] = lambda i: side.ask(do="time", budget_s=ROUND_S)
+        tasks["ours"] = lambda i: side.ask(do="time", budget_s=ROUND_S, clock=args.clock)
         for name, worker in peers.items():
             try:
                 for way in worker.ask(do="prepare", **request)["ways"]:
@@ -295,7 +297,8 @@ def compare(row, side, peers, versions, args):
                     if reason:
                         print(f"  {row['name']}: {name} {way} left out: {reason}", file=sys.stderr)
                         continue
-                    tasks[name, way] = lambda i, w=worker, way=way: w.ask(do="time", way=way, budget_s=ROUND_S)
+                    tasks[name, way] = lambda i, w=worker, way=way: w.ask(
+                        do="time", way=way, budget_s=ROUND_S, clock=args.clock)
             except measure.WorkerFailed as e:
                 print(f"  {row['name']}: {name} left out: {e}", file=sys.stderr)
     sides, load = measure.interleave(tasks, args.rounds, enough_s=ROW_S)
@@ -306,7 +309,8 @@ def compare(row, side, peers, versions, args):
         if not ways and not failed:
             continue
         best = min(ways, key=lambda key: sides[key]["median_s"]) if ways else failed[0]
-        results.append(measure.row(row["name"], f"{best[1]}, {'forward + backward' if row['grad'] else 'forward'}", name,
+        results.append(measure.row(row["name"], f"{best[1]}, {'forward + backward' if row['grad'] else 'forward'}"
+                                   + (", processor time" if args.clock == "cpu" else ""), name,
                                    versions[name], sides["ours"], sides[best], args.threads, load))
     return results
 
@@ -316,6 +320,8 @@ def main():
     parser.add_argument("--rows", nargs="+", default=["*"], help="names of rows, * and ? allowed")
     parser.add_argument("--peers", nargs="+", choices=PEERS, help="default: those that setup has made")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
+                        help="cpu: processor time of all threads, for a busy machine; use it with --threads 1")
     parser.add_argument("--rounds", type=int, default=9, help="interleaved rounds, fewer where a row takes a minute")
     parser.add_argument("--binary", type=Path, default=measure.BIN / "kernels_bench")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
