@@ -35,18 +35,25 @@ JumpingKnowledge::JumpingKnowledge(Mode given) : mode(given) {
   check(given != Mode::lstm, "jumping_knowledge: mode lstm needs its channels and layers");
 }
 
-JumpingKnowledge::JumpingKnowledge(int64_t channels, int layers, Generator& generator)
-    : mode(Mode::lstm), lstm(channels, layers * channels / 2, generator), att(2 * (layers * channels / 2), 1, generator) {}
+JumpingKnowledge::JumpingKnowledge(int64_t channels, int count, Generator& generator) : mode(Mode::lstm), layers(count) {
+  check(channels >= 1 && count >= 1 && count * channels >= 2,
+        "jumping_knowledge: {} layers of {} channels are too few for an lstm", count, channels);
+  const int64_t hidden = count * channels / 2;
+  lstm = BidirectionalLstm(channels, hidden, generator);
+  att = Linear(2 * hidden, 1, generator);
+}
 
-Tensor JumpingKnowledge::operator()(std::span<const Tensor> layers) const {
-  check(!layers.empty(), "jumping_knowledge: no layers were given");
-  if (mode == Mode::cat) return concat(layers, 1);
-  for (size_t i = 0; i < layers.size(); ++i)
-    check(layers[i].ndim() == 2 && layers[i].shape() == layers[0].shape(),
-          "jumping_knowledge: layer {} has shape {} but layer 0 has {}", int64_t(i), layers[i].shape(), layers[0].shape());
-  if (mode == Mode::max) return max(stack(layers, 0), 0).values;
-  const Tensor x = stack(layers, 1);  // (N, L, C)
-  const Tensor states = lstm(x);      // (N, L, 2 H)
+Tensor JumpingKnowledge::operator()(std::span<const Tensor> outputs) const {
+  check(!outputs.empty(), "jumping_knowledge: no layers were given");
+  if (mode == Mode::cat) return concat(outputs, 1);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    check(outputs[i].ndim() == 2 && outputs[i].shape() == outputs[0].shape(),
+          "jumping_knowledge: layer {} has shape {} but layer 0 has {}", int64_t(i), outputs[i].shape(), outputs[0].shape());
+  if (mode == Mode::max) return max(stack(outputs, 0), 0).values;
+  check(int64_t(outputs.size()) == layers, "jumping_knowledge: {} layers were given but the lstm was made for {}",
+        int64_t(outputs.size()), layers);
+  const Tensor x = stack(outputs, 1);  // (N, L, C)
+  const Tensor states = lstm(x);       // (N, L, 2 H)
   const int64_t nodes = x.dim(0), count = x.dim(1);
   const Tensor scores = reshape(att(reshape(states, Shape{nodes * count, states.dim(2)})), Shape{nodes, count});
   return sum(mul(x, reshape(softmax(scores, 1), Shape{nodes, count, 1})), 1);

@@ -47,13 +47,14 @@ struct JumpingKnowledge {
   Mode mode = Mode::cat;
   BidirectionalLstm lstm;
   Linear att;
+  int layers = 0;  ///< that the lstm was made for
 
   JumpingKnowledge() = default;
   explicit JumpingKnowledge(Mode mode);
-  /// Mode lstm, of `layers` layers of `channels` channels.
+  /// Mode lstm, of `layers` layers of `channels` channels. Errors: InvalidArgument unless layers * channels is 2 or more.
   JumpingKnowledge(int64_t channels, int layers, Generator& generator);
 
-  Tensor operator()(std::span<const Tensor> layers) const;
+  Tensor operator()(std::span<const Tensor> outputs) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

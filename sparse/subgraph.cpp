@@ -10,6 +10,7 @@ namespace tessera {
 
 Subgraph induced_subgraph(const Graph& graph, const Tensor& nodes) {
   check(graph.defined() && graph.num_src() == graph.num_dst(), "induced_subgraph: the graph needs to be square");
+  check_id_list("induced_subgraph", "nodes", nodes);
   const int64_t num_nodes = graph.num_src(), kept = nodes.numel();
   const Tensor ids = narrow_ids("induced_subgraph", "nodes", nodes, num_nodes);
   const int32_t* id = ids.data<int32_t>();

@@ -23,7 +23,7 @@ double WarmUp::at(int64_t step) const {
 }
 
 double Plateau::update(double metric) {
-  const double margin = threshold * std::fabs(best);
+  const double margin = std::isfinite(best) ? threshold * std::fabs(best) : 0;
   const bool better =
       !std::isnan(metric) && (!has_best || (larger_is_better ? metric > best + margin : metric < best - margin));
   if (better) {

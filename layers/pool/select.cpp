@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -37,7 +38,8 @@ Selection select_top(const Tensor& score, const SegmentPlan& nodes, double ratio
   const int64_t* from = nodes.offsets().data<int64_t>();
   const Tensor offsets = offsets_of(nodes.num_segments(), [&](int64_t g) {
     const int64_t n = from[g + 1] - from[g];
-    return ratio < 1 ? int64_t(std::ceil(float(ratio) * float(n))) : std::min(int64_t(ratio), n);
+    if (ratio >= 1) return ratio < double(n) ? int64_t(ratio) : n;
+    return std::min(n, std::max<int64_t>(1, int64_t(std::ceil(float(ratio) * float(n)))));
   });
   const int64_t* to = offsets.data<int64_t>();
   Tensor perm = Tensor::empty(Shape{to[nodes.num_segments()]}, DType::i64);
@@ -65,17 +67,19 @@ Selection select_top(const Tensor& score, const SegmentPlan& nodes, double ratio
 
 Selection select_above(const Tensor& score, const SegmentPlan& nodes, double min_score) {
   check_score("select_above", score, nodes);
+  check(!std::isnan(min_score), "select_above: min_score is NaN but needs to be a number");
   const int64_t* from = nodes.offsets().data<int64_t>();
   std::vector<int64_t> kept;
   Tensor offsets;
   with_float(score.dtype(), "select_above", [&]<class T>() {
     const T* s = score.data<T>();
     offsets = offsets_of(nodes.num_segments(), [&](int64_t g) {
-      T bound = T(min_score);
-      if (from[g] < from[g + 1]) bound = std::min(*std::max_element(s + from[g], s + from[g + 1]) - T(1e-7), bound);
+      T largest = -std::numeric_limits<T>::infinity();
+      for (int64_t i = from[g]; i < from[g + 1]; ++i) largest = s[i] > largest ? s[i] : largest;
+      const T bound = std::min(largest - T(1e-7), T(min_score));
       const size_t before = kept.size();
       for (int64_t i = from[g]; i < from[g + 1]; ++i)
-        if (s[i] > bound) kept.push_back(i);
+        if (!(s[i] <= bound) || s[i] == largest) kept.push_back(i);
       return int64_t(kept.size() - before);
     });
   });
