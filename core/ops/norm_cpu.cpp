@@ -4,7 +4,7 @@
 #include "tessera/core/ops/norm_kernels.h"
 
 #include "tessera/core/parallel.h"
-#include "tessera/core/simd.h"
+#include "tessera/core/ops/doubles_kernels.h"
 
 namespace tessera {
 namespace {
@@ -13,12 +13,6 @@ constexpr int64_t kGrain = 1 << 14;
 
 constexpr int kWide = simd::kLanes<double>;
 using D = simd::Vec<double, kWide>;
-
-/// As many elements as a register has doubles.
-template <class T>
-TESSERA_INLINE D wide(const T* p) {
-  return __builtin_convertvector(simd::load<kWide>(p), D);
-}
 
 TESSERA_INLINE double across(D v) {
   double lane[kWide];
@@ -42,9 +36,9 @@ TESSERA_INLINE void row_gradient(const T* x, const T* g, const T* weight, int64_
                                  double share, T* out) {
   D plain[2] = {}, product[2] = {};
   const auto add = [&](int64_t j, int u) {
-    const D h = kWeighted ? wide(g + j) * wide(weight + j) : wide(g + j);
+    const D h = kWeighted ? simd::load_doubles(g + j) * simd::load_doubles(weight + j) : simd::load_doubles(g + j);
     plain[u] += h;
-    product[u] += h * (wide(x + j) - mean);
+    product[u] += h * (simd::load_doubles(x + j) - mean);
   };
   int64_t j = 0;
   for (; j + 2 * kWide <= width; j += 2 * kWide) {
@@ -138,6 +132,28 @@ TESSERA_INLINE void sums(const ChannelSumsKernel::Args& k, bool second, F term) 
   join_blocks(k, blocks);
 }
 
+/// The share of kRows rows, four of which meet in registers before memory is touched.
+template <int kRows, class T>
+TESSERA_INLINE void add_rows(const T* x, const T* g, const double* moments, int64_t width, double* grads, double* products) {
+  int64_t c = 0;
+  for (; c + kWide <= width; c += kWide) {
+    D sum = simd::load<kWide>(grads + c), product = simd::load<kWide>(products + c);
+    for (int r = 0; r < kRows; ++r) {
+      const D grad = simd::load_doubles(g + r * width + c);
+      sum += grad;
+      product += grad * ((simd::load_doubles(x + r * width + c) - moments[2 * r]) * moments[2 * r + 1]);
+    }
+    simd::store<kWide>(grads + c, sum);
+    simd::store<kWide>(products + c, product);
+  }
+  for (; c < width; ++c)
+    for (int r = 0; r < kRows; ++r) {
+      const double grad = double(g[r * width + c]);
+      grads[c] += grad;
+      products[c] += grad * ((double(x[r * width + c]) - moments[2 * r]) * moments[2 * r + 1]);
+    }
+}
+
 /// Sums of grad and of grad (x - mean) / deviation over rows that have moments of their own.
 template <class T>
 void row_sums(const ChannelSumsKernel::Args& k) {
@@ -149,34 +165,13 @@ void row_sums(const ChannelSumsKernel::Args& k) {
   double* partials = k.partials;
   parallel_for(blocks, kGrain / (block * width + 1) + 1, [=](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      double* __restrict grads = partials + b * width * 2;
-      double* __restrict products = grads + width;
-      const int64_t first = b * block, last = first + block < rows ? first + block : rows;
-      int64_t c = 0;
-      for (; c + 4 * kWide <= width; c += 4 * kWide) {  // columns whose sums stay in registers
-        D of_g[4] = {}, of_product[4] = {};
-        for (int64_t i = first; i < last; ++i) {
-          const double mean = moments[2 * i], inverse = moments[2 * i + 1];
-          for (int u = 0; u < 4; ++u) {
-            const int64_t at = i * width + c + u * kWide;
-            const D grad = wide(g + at);
-            of_g[u] += grad;
-            of_product[u] += grad * ((wide(x + at) - mean) * inverse);
-          }
-        }
-        for (int u = 0; u < 4; ++u) {
-          simd::store<kWide>(grads + c + u * kWide, of_g[u]);
-          simd::store<kWide>(products + c + u * kWide, of_product[u]);
-        }
-      }
-      for (; c < width; ++c) {
-        grads[c] = products[c] = 0;
-        for (int64_t i = first; i < last; ++i) {
-          const double grad = double(g[i * width + c]);
-          grads[c] += grad;
-          products[c] += grad * ((double(x[i * width + c]) - moments[2 * i]) * moments[2 * i + 1]);
-        }
-      }
+      double* grads = partials + b * width * 2;
+      double* products = grads + width;
+      for (int64_t c = 0; c < 2 * width; ++c) grads[c] = 0;
+      const int64_t last = (b + 1) * block < rows ? (b + 1) * block : rows;
+      int64_t i = b * block;
+      for (; i + 4 <= last; i += 4) add_rows<4>(x + i * width, g + i * width, moments + 2 * i, width, grads, products);
+      for (; i < last; ++i) add_rows<1>(x + i * width, g + i * width, moments + 2 * i, width, grads, products);
     }
   });
   join_blocks(k, blocks);

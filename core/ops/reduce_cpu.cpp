@@ -7,7 +7,7 @@
 
 #include "tessera/core/ops/softmax_lines_kernels.h"
 #include "tessera/core/parallel.h"
-#include "tessera/core/simd.h"
+#include "tessera/core/ops/doubles_kernels.h"
 
 namespace tessera {
 namespace {
@@ -42,7 +42,7 @@ template <class T, class F>
 TESSERA_INLINE double line_sum(const T* x, int64_t count, double centre, F term) {
   constexpr int kWide = simd::kLanes<double>;
   using D = simd::Vec<double, kWide>;
-  const auto wide = [=](int64_t at) { return term(__builtin_convertvector(simd::load<kWide>(x + at), D), centre); };
+  const auto wide = [=](int64_t at) { return term(simd::load_doubles(x + at), centre); };
   D sum[4] = {};
   int64_t i = 0;
   for (; i + 4 * kWide <= count; i += 4 * kWide)
@@ -127,41 +127,50 @@ TESSERA_INLINE bool beats(T x, T best) {
   return x > best || (x != x && best == best);
 }
 
-/// The place of the largest key of a contiguous line of 16 or more, in two passes, each a plain vector loop: the largest
-/// value, then its first place.
+/// Whether any lane of a comparison is true.
+template <class M>
+TESSERA_INLINE bool any(M mask) {
+  using Words = typename simd::VecOf<uint64_t, int(sizeof(M) / 8)>::type;
+  const Words words = (Words)mask;
+  uint64_t all = 0;
+  for (int i = 0; i < int(sizeof(M) / 8); ++i) all |= words[i];
+  return all != 0;
+}
+
+/// The place of the largest key of a contiguous line, in two passes over vectors: the largest value, then its first place.
 template <class T, class F>
 TESSERA_INLINE int32_t first_best(const T* x, int64_t count, F key) {
-  T lane[16];
-  int nan[16];
-  for (int l = 0; l < 16; ++l) {
-    lane[l] = key(x[l]);
-    nan[l] = lane[l] != lane[l];
-  }
-  int64_t i = 16;
-  for (; i + 16 <= count; i += 16)
-    for (int l = 0; l < 16; ++l) {
-      const T v = key(x[i + l]);
-      lane[l] = v > lane[l] ? v : lane[l];
-      nan[l] |= v != v;
+  constexpr int kLane = simd::kLanes<T>;
+  using V = simd::Vec<T, kLane>;
+  const auto at = [=](int64_t i) { return key(simd::load<kLane>(x + i)); };
+  V top[2] = {simd::splat<kLane>(key(x[0])), simd::splat<kLane>(key(x[0]))};
+  auto nan = top[0] != top[0];
+  int64_t i = 0;
+  for (; i + 2 * kLane <= count; i += 2 * kLane)
+    for (int u = 0; u < 2; ++u) {
+      const V v = at(i + u * kLane);
+      top[u] = v > top[u] ? v : top[u];
+      nan |= v != v;
     }
-  T best = lane[0];
-  bool has_nan = false;
-  for (int l = 0; l < 16; ++l) {
-    best = lane[l] > best ? lane[l] : best;
-    has_nan = has_nan || nan[l] != 0;
-  }
+  bool has_nan = any(nan);
+  T lane[2 * kLane], best = key(x[0]);
+  simd::store<kLane>(lane, top[0]);
+  simd::store<kLane>(lane + kLane, top[1]);
+  for (int l = 0; l < 2 * kLane; ++l) best = lane[l] > best ? lane[l] : best;
   for (; i < count; ++i) {
     const T v = key(x[i]);
     best = v > best ? v : best;
     has_nan = has_nan || v != v;
   }
-  const auto is_best = [=](T v) { return has_nan ? v != v : v == best; };
-  for (i = 0; i + 16 <= count; i += 16) {
-    int found = 0;
-    for (int l = 0; l < 16; ++l) found |= int(is_best(key(x[i + l])));
-    if (found != 0) break;
+  const V wanted = simd::splat<kLane>(best);
+  i = 0;
+  if (has_nan) {
+    while (!(key(x[i]) != key(x[i]))) ++i;
+    return int32_t(i);
   }
-  while (i < count && !is_best(key(x[i]))) ++i;
+  for (; i + 2 * kLane <= count; i += 2 * kLane)
+    if (any((at(i) == wanted) | (at(i + kLane) == wanted))) break;
+  while (i < count && key(x[i]) != best) ++i;
   return int32_t(i);
 }
 
@@ -281,9 +290,9 @@ TESSERA_INLINE void extreme(const ExtremeKernel::Args& k, F key) {
 template <class T>
 void run_extreme(const ExtremeKernel::Args& k) {
   switch (k.op) {
-    case ExtremeOp::max: return extreme<T>(k, [](T x) { return x; });
-    case ExtremeOp::min: return extreme<T>(k, [](T x) { return -x; });
-    case ExtremeOp::max_abs: return extreme<T>(k, [](T x) { return simd::abs(x); });
+    case ExtremeOp::max: return extreme<T>(k, [](auto v) { return v; });
+    case ExtremeOp::min: return extreme<T>(k, [](auto v) { return -v; });
+    case ExtremeOp::max_abs: return extreme<T>(k, [](auto v) { return v < 0 ? -v : v; });
   }
 }
 

@@ -16,7 +16,8 @@ TESSERA_INLINE void each(const UnaryKernel::Args& k, F f) {
   const T* x = static_cast<const T*>(k.x);
   T* out = static_cast<T*>(k.out);
   parallel_for(k.count, kGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = f(x[i]);
+    const F local = f;  // its parameters in registers: a store to `out` could change them where they are
+    for (int64_t i = begin; i < end; ++i) out[i] = local(x[i]);
   });
 }
 
@@ -27,7 +28,8 @@ TESSERA_INLINE void each_gradient(const UnaryKernel::Args& k, F f) {
   const T* grad = static_cast<const T*>(k.grad);
   T* out = static_cast<T*>(k.out);
   parallel_for(k.count, kGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = f(x[i], grad[i]);
+    const F local = f;
+    for (int64_t i = begin; i < end; ++i) out[i] = local(x[i], grad[i]);
   });
 }
 
