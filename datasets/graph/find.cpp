@@ -162,13 +162,35 @@ Asked parse(const std::string& spelled) {
   return asked;
 }
 
+// What a folder or an .npz file is called: "texas" of "../texas/" and "Texas.npz".
+std::string own_name(const std::string& path) {
+  fs::path whole = fs::absolute(path).lexically_normal();
+  if (whole.filename().empty()) whole = whole.parent_path();
+  const std::string name = lower(whole.filename().string());
+  return name.ends_with(".npz") ? name.substr(0, name.size() - 4) : name;
+}
+
+bool is_path(const std::string& spelled) {
+  std::error_code ignored;
+  return (spelled.find('/') != std::string::npos || spelled.ends_with(".npz")) && fs::exists(spelled, ignored);
+}
+
+NodeDataset load_own(const std::string& path) {
+  NodeDataset dataset;
+  check<IoError>(load_from(path, own_name(path), false, dataset),
+                 "{}: is neither an .npz file nor a folder with edges.csv and nodes.csv or the files of a known set", path);
+  dataset.name = own_name(path);
+  return dataset;
+}
+
 std::vector<std::string> places_of(const Asked& asked, bool is_known, const std::string& data) {
   std::vector<std::string> places;
   if (asked.family.empty()) {
-    // A known name is not taken for whatever lies there.
-    const std::string own = lower(fs::path(data).filename().string());
+    // No name is taken for whatever lies there: a known set says in its files which it is, the user's own is called so.
     std::error_code ignored;
-    if (!is_known || fs::is_directory(data, ignored) || own == asked.name + ".npz") places.push_back(data);
+    const std::string own = own_name(data), file = lower(fs::path(data).extension().string());
+    if ((is_known && fs::is_directory(data, ignored)) || (own == asked.name && (!is_known || file == ".npz")))
+      places.push_back(data);
     std::vector<std::string> spellings{asked.spelled};
     if (asked.name != asked.spelled) spellings.push_back(asked.name);
     for (const std::string& spelling : spellings)
@@ -233,6 +255,7 @@ NodeDataset load_node_dataset(const std::string& asked, const std::vector<std::s
   const Asked set = parse(asked);
   if (set.name == "karate" && set.family.empty()) return karate_club();
   const bool is_known = std::any_of(std::begin(kKnown), std::end(kKnown), [&](const Known& known) { return set.is(known); });
+  if (!is_known && is_path(asked)) return load_own(asked);
   if (folders.empty()) {
     if (!is_known) fail_unknown(asked);
     fail("the data set '{}' is read from files, but no data folder is given", asked);

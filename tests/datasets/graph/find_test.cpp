@@ -50,7 +50,7 @@ TEST(FindNodeDataset, InEveryPlace) {
     for (const Tensor& part : {split.train, split.valid, split.test})
       for (const int32_t node : part.span<int32_t>()) EXPECT_GE(citeseer.labels.data<int32_t>()[node], 0);
   }
-  EXPECT_EQ(load_node_dataset("my-own", data / "heterophilous/texas.npz").name, "my-own");
+  EXPECT_EQ(load_node_dataset(data / "heterophilous/texas.npz", "").name, "texas");
   const TemporaryFolder pyg;
   std::filesystem::create_directories(pyg / "Cora");
   std::filesystem::create_symlink(std::filesystem::absolute(data / "planetoid/cora"), pyg / "Cora/raw");
@@ -87,6 +87,27 @@ TEST(FindNodeDataset, UnknownNames) {
             "the data set 'coar' is not known, did you mean 'cora'? Known are " + kList);
   EXPECT_EQ(error_of<InvalidArgument>([&] { load_node_dataset("something\nelse", ""); }),
             "the data set 'something\\x0aelse' is not known; known are " + kList);
+}
+
+TEST(FindNodeDataset, AnUnknownNameIsNotTakenForWhateverLiesThere) {
+  const TemporaryFolder folder;
+  const std::string own = folder / "own";
+  std::filesystem::create_directory(own);
+  put(own + "/edges.csv", "a,b\nb,c\n");
+  for (const char* asked : {"own", "Own"})
+    for (const std::string& place : {folder.path(), own, own + "/"}) {
+      const NodeDataset data = load_node_dataset(asked, place);
+      EXPECT_EQ(data.num_nodes, 3) << asked << " in " << place;
+      EXPECT_EQ(data.name, "own");
+    }
+  EXPECT_EQ(load_node_dataset(own, "").name, "own");
+  EXPECT_EQ(load_node_dataset(own + "/", "/nowhere").num_nodes, 3);
+  EXPECT_EQ(error_of<InvalidArgument>([&] { load_node_dataset("coar", own); }),
+            "the data set 'coar' is not known, did you mean 'cora'? Known are " + kList);
+  EXPECT_EQ(error_of<InvalidArgument>([&] { load_node_dataset(folder / "nothing", own); }).find("the data set '"), 0u);
+  EXPECT_EQ(
+      error_of<IoError>([&] { load_node_dataset(folder / "own/..", ""); }),
+      folder / "own/.." + ": is neither an .npz file nor a folder with edges.csv and nodes.csv or the files of a known set");
 }
 
 }  // namespace
