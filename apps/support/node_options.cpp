@@ -262,7 +262,8 @@ std::string default_recipe(const std::string& dataset_name, const NodeDataset& d
 }
 
 void fill_from_recipe(NodeOptions& o, const NodeDataset& data) {
-  if (o.recipe.empty()) o.recipe = default_recipe(o.dataset, data);
+  // By the name the set has, not the one it was asked for by: "Photo", "planetoid/cora".
+  if (o.recipe.empty()) o.recipe = default_recipe(o.edges.empty() ? data.name : o.edges, data);
   const Recipe& r =
       *std::find_if(std::begin(kRecipes), std::end(kRecipes), [&](const Recipe& x) { return o.recipe == x.name; });
   const auto fill = [](auto& option, auto value) {

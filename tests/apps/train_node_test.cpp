@@ -39,6 +39,42 @@ TEST(train_node, json_has_what_the_house_says) {
   EXPECT_GT(result["epoch_seconds"]["median"], 0);
 }
 
+TEST(train_node, the_default_recipe_is_by_the_set_whatever_the_spelling) {
+  const TemporaryFolder folder;
+  const std::string json = folder / "r.json";
+  std::vector<std::pair<std::string, std::string>> cases = {{"karate", "kipf"}, {"Karate", "kipf"}, {"KarateClub", "kipf"}};
+  if (have_shared_data())
+    cases.insert(cases.end(), {{"cora", "kipf"},
+                               {"Cora", "kipf"},
+                               {"CORA", "kipf"},
+                               {"planetoid/cora", "kipf"},
+                               {"geom-gcn/cora", "plain"},
+                               {"amazon_electronics_photo", "shchur"},
+                               {"photo", "shchur"},
+                               {"Photo", "shchur"},
+                               {"shchur/amazon_electronics_photo", "shchur"}});
+  for (const auto& [asked, recipe] : cases) {
+    const Ended ended = run_program(
+        {kProgram, "--dataset", asked, "--data", shared_data().string(), "--offline", "--epochs", "1", "--json", json});
+    ASSERT_EQ(ended.code, 0) << asked << ": " << ended.errors;
+    EXPECT_EQ(json_of(json)["manifest"]["recipe"], recipe) << asked;
+  }
+}
+
+TEST(train_node, a_misspelt_set_does_not_train_on_what_lies_there) {
+  const TemporaryFolder folder;
+  put(folder / "edges.csv", "a,b\nb,c\nc,a\n");
+  put(folder / "nodes.csv", "id,x,label\na,1,0\nb,2,1\nc,3,0\n");
+  const Ended ended = run_program({kProgram, "--dataset", "coar", "--data", folder.path(), "--offline"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_TRUE(ended.errors.starts_with(std::string(kProgram) +
+                                       ": --dataset: the data set 'coar' is not known, did you mean 'cora'?"))
+      << ended.errors;
+  EXPECT_EQ(
+      run_program({kProgram, "--dataset", folder.path(), "--split", "random:1/0", "--patience", "0", "--epochs", "1"}).code,
+      0);
+}
+
 TEST(train_node, the_same_bits_for_every_number_of_threads) {
   const TemporaryFolder folder;
   std::string first;
