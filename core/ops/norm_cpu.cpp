@@ -1,5 +1,6 @@
-// Normalisation in two passes (mean, then the distances from it), in double: exact also where the mean is large beside the
-// spread. Sums over rows go through blocks of a constant number of rows, joined in a fixed tree.
+// Normalisation in two passes (mean, then the distances from it): exact also where the mean is large beside the spread. A
+// row's sums are short ones in its own type, added up in double; sums over rows go through blocks of a constant number of
+// rows, in double, joined in a fixed tree.
 
 #include "tessera/core/ops/norm_kernels.h"
 
@@ -12,13 +13,6 @@ namespace {
 constexpr int64_t kGrain = 1 << 14;
 
 constexpr int kWide = simd::kLanes<double>;
-using D = simd::Vec<double, kWide>;
-
-TESSERA_INLINE double across(D v) {
-  double lane[kWide];
-  simd::store<kWide>(lane, v);
-  return tree_sum(lane, kWide);
-}
 
 template <class F>
 TESSERA_INLINE double row_sum(int64_t count, F f) {
@@ -30,31 +24,66 @@ TESSERA_INLINE double row_sum(int64_t count, F f) {
   return tree_sum(lane, 8);
 }
 
-/// inverse (h - mean(h) - xhat mean(h xhat)) of a row, h = g weight and xhat = (x - mean) inverse.
+constexpr int64_t kPiece = 512;  // elements that are added up in their own type before they go to a double
+
+/// Two sums over a row. `term(j, lanes, a, b)` adds elements [j, j + lanes) to a and b: vectors of as many lanes, or single
+/// elements. Short pieces in the row's own type, pieces in double.
+template <class T, class F>
+TESSERA_INLINE void row_sums_of(int64_t width, double* first, double* second, F term) {
+  constexpr int L = simd::kLanes<T>;
+  using V = simd::Vec<T, L>;
+  double a = 0, b = 0;
+  int64_t j = 0;
+  while (j + 2 * L <= width) {
+    V of_a[2] = {}, of_b[2] = {};
+    const int64_t last = j + kPiece < width ? j + kPiece : width;
+    for (; j + 2 * L <= last; j += 2 * L) {
+      term.template operator()<V>(j, of_a[0], of_b[0]);
+      term.template operator()<V>(j + L, of_a[1], of_b[1]);
+    }
+    T lanes_a[L], lanes_b[L];
+    simd::store<L>(lanes_a, of_a[0] + of_a[1]);
+    simd::store<L>(lanes_b, of_b[0] + of_b[1]);
+    double wide_a[L], wide_b[L];
+    for (int l = 0; l < L; ++l) {
+      wide_a[l] = double(lanes_a[l]);
+      wide_b[l] = double(lanes_b[l]);
+    }
+    a += tree_sum(wide_a, L);
+    b += tree_sum(wide_b, L);
+  }
+  T rest_a = 0, rest_b = 0;
+  for (; j < width; ++j) term.template operator()<T>(j, rest_a, rest_b);
+  *first = a + double(rest_a);
+  *second = b + double(rest_b);
+}
+
+template <class V, class T>
+TESSERA_INLINE V elements(const T* p) {
+  if constexpr (__is_same(V, T))
+    return *p;
+  else
+    return simd::load<simd::kLanes<T>>(p);
+}
+
+/// inverse (h - mean(h) - xhat mean(h xhat)) of a row, h = g weight and xhat = (x - mean) inverse. What rounding the mean
+/// to T does to the second sum is known from the first, and undone.
 template <class T, bool kWeighted>
 TESSERA_INLINE void row_gradient(const T* x, const T* g, const T* weight, int64_t width, double mean, double inverse,
                                  double share, T* out) {
-  D plain[2] = {}, product[2] = {};
-  const auto add = [&](int64_t j, int u) {
-    const D h = kWeighted ? simd::load_doubles(g + j) * simd::load_doubles(weight + j) : simd::load_doubles(g + j);
-    plain[u] += h;
-    product[u] += h * (simd::load_doubles(x + j) - mean);
-  };
-  int64_t j = 0;
-  for (; j + 2 * kWide <= width; j += 2 * kWide) {
-    add(j, 0);
-    add(j + kWide, 1);
-  }
-  double c1 = 0, c2 = 0;
-  for (; j < width; ++j) {
-    const double h = kWeighted ? double(g[j]) * double(weight[j]) : double(g[j]);
-    c1 += h;
-    c2 += h * (double(x[j]) - mean);
-  }
-  c1 = (c1 + across(plain[0] + plain[1])) * share * inverse;
-  c2 = (c2 + across(product[0] + product[1])) * share * inverse * inverse * inverse;
-  const T m = T(mean), of_h = T(inverse), constant = T(c1), of_x = T(c2);
-  for (j = 0; j < width; ++j) out[j] = (kWeighted ? g[j] * weight[j] : g[j]) * of_h - constant - (x[j] - m) * of_x;
+  const T m = T(mean);
+  double c1, c2;
+  row_sums_of<T>(width, &c1, &c2, [=]<class V>(int64_t j, V& plain, V& product) __attribute__((always_inline)) {
+    V h = elements<V>(g + j);
+    if constexpr (kWeighted) h *= elements<V>(weight + j);
+    plain += h;
+    product += h * (elements<V>(x + j) - m);
+  });
+  c2 += (double(m) - mean) * c1;
+  c1 *= share * inverse;
+  c2 *= share * inverse * inverse * inverse;
+  const T of_h = T(inverse), constant = T(c1), of_x = T(c2);
+  for (int64_t j = 0; j < width; ++j) out[j] = (kWeighted ? g[j] * weight[j] : g[j]) * of_h - constant - (x[j] - m) * of_x;
 }
 
 template <class T>
@@ -72,10 +101,18 @@ void layer_norm(const LayerNormKernel::Args& k) {
       const T* x = all + i * width;
       T* out = outs + i * width;
       if (grads == nullptr) {
-        const double mean = row_sum(width, [=](int64_t j) { return double(x[j]); }) * share;
-        const double square =
-            row_sum(width, [=](int64_t j) { return (double(x[j]) - mean) * (double(x[j]) - mean); }) * share;
-        const double inverse = 1 / simd::sqrt(square + eps);
+        double sum, square, unused;
+        row_sums_of<T>(width, &sum, &unused,
+                       [=]<class V>(int64_t j, V& a, V&) __attribute__((always_inline)) { a += elements<V>(x + j); });
+        // Distances from about the mean: their own mean says how far off it was.
+        const T about = T(sum * share);
+        row_sums_of<T>(width, &sum, &square, [=]<class V>(int64_t j, V& a, V& b) __attribute__((always_inline)) {
+          const V d = elements<V>(x + j) - about;
+          a += d;
+          b += d * d;
+        });
+        const double off = sum * share, mean = double(about) + off, variance = square * share - off * off;
+        const double inverse = 1 / simd::sqrt((variance < 0 ? 0 : variance) + eps);
         moments[2 * i] = mean;
         moments[2 * i + 1] = inverse;
         const T m = T(mean), s = T(inverse);
@@ -132,19 +169,31 @@ TESSERA_INLINE void sums(const ChannelSumsKernel::Args& k, bool second, F term) 
   join_blocks(k, blocks);
 }
 
-/// The share of kRows rows, four of which meet in registers before memory is touched.
+/// The share of kRows rows, four of which meet in registers, in their own type, before they go to doubles in memory.
 template <int kRows, class T>
 TESSERA_INLINE void add_rows(const T* x, const T* g, const double* moments, int64_t width, double* grads, double* products) {
+  constexpr int L = simd::kLanes<T>;
+  using V = simd::Vec<T, L>;
+  T mean[kRows], inverse[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    mean[r] = T(moments[2 * r]);
+    inverse[r] = T(moments[2 * r + 1]);
+  }
   int64_t c = 0;
-  for (; c + kWide <= width; c += kWide) {
-    D sum = simd::load<kWide>(grads + c), product = simd::load<kWide>(products + c);
+  for (; c + L <= width; c += L) {
+    V sum{}, product{};
     for (int r = 0; r < kRows; ++r) {
-      const D grad = simd::load_doubles(g + r * width + c);
+      const V grad = simd::load<L>(g + r * width + c);
       sum += grad;
-      product += grad * ((simd::load_doubles(x + r * width + c) - moments[2 * r]) * moments[2 * r + 1]);
+      product += grad * ((simd::load<L>(x + r * width + c) - mean[r]) * inverse[r]);
     }
-    simd::store<kWide>(grads + c, sum);
-    simd::store<kWide>(products + c, product);
+    T of_sum[L], of_product[L];
+    simd::store<L>(of_sum, sum);
+    simd::store<L>(of_product, product);
+    for (int l = 0; l < L; l += kWide) {
+      simd::store<kWide>(grads + c + l, simd::load<kWide>(grads + c + l) + simd::load_doubles(of_sum + l));
+      simd::store<kWide>(products + c + l, simd::load<kWide>(products + c + l) + simd::load_doubles(of_product + l));
+    }
   }
   for (; c < width; ++c)
     for (int r = 0; r < kRows; ++r) {
