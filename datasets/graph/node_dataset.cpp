@@ -79,15 +79,17 @@ void set_identity_features(NodeDataset& dataset) {
   std::fill_n(dataset.feature_values.mutable_data<float>(), n, 1.0f);
 }
 
-void drop_unlabelled(NodeDataset& dataset) {
+int64_t drop_unlabelled(NodeDataset& dataset) {
   const int32_t* label = dataset.labels.data<int32_t>();
+  std::vector<int32_t> dropped;
   for (NodeSplit& split : dataset.splits)
     for (Tensor* part : {&split.train, &split.valid, &split.test}) {
       std::vector<int32_t> kept;
-      for (const int32_t node : part->span<int32_t>())
-        if (label[node] >= 0) kept.push_back(node);
+      for (const int32_t node : part->span<int32_t>()) (label[node] >= 0 ? kept : dropped).push_back(node);
       if (int64_t(kept.size()) < part->numel()) *part = as_tensor(kept);
     }
+  std::sort(dropped.begin(), dropped.end());
+  return std::unique(dropped.begin(), dropped.end()) - dropped.begin();
 }
 
 void keep_largest_component(NodeDataset& dataset) {

@@ -46,8 +46,8 @@ bool sparsify_features(NodeDataset& dataset, double most);
 /// Gives nodes without features the unit vectors: sparse features (num_nodes, num_nodes).
 void set_identity_features(NodeDataset& dataset);
 
-/// Takes nodes without a label out of every split; the others keep their order.
-void drop_unlabelled(NodeDataset& dataset);
+/// Takes nodes without a label out of every split; the others keep their order. Gives how many nodes that were, each once.
+int64_t drop_unlabelled(NodeDataset& dataset);
 
 /// Drops every node outside the largest connected component (of those of one size, the one with the lowest id) and numbers
 /// the others anew in their order; splits lose what is dropped.
