@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tessera/apps/support/node_run.h"
 #include "tessera/apps/support/node_task.h"
 #include "tessera/apps/support/outputs.h"
 #include "tessera/apps/support/program.h"
@@ -62,6 +63,10 @@ void write_csv(const std::string& path, const Tensor& probabilities, const NodeT
 int predict(PredictOptions o, const std::string& command) {
   if (o.threads > 0) set_threads(o.threads);
   if (o.format.empty()) o.format = o.out.ends_with(".npy") ? "npy" : "csv";
+  check_one_graph(o);
+  std::vector<NamedPath> inputs = inputs_of(o);
+  inputs.push_back({"--weights", o.weights});
+  check_distinct({{"--out", o.out}, {"--json", o.json}}, inputs);
   check_output_file("--out", o.out);
   check_output_file("--json", o.json);
 
@@ -79,6 +84,9 @@ int predict(PredictOptions o, const std::string& command) {
   const NoGrad off;
   eval(model);
   const Tensor logits = logits_of(model, task, random), probabilities = softmax(logits);
+  check<IoError>(all_finite(logits) && all_finite(probabilities),
+                 "{}: gives scores for {} that are not finite; the model does not suit this data", o.weights,
+                 task.data.name);
   if (o.format == "npy")
     save_npy(o.out, probabilities);
   else

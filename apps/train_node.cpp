@@ -51,6 +51,7 @@ void train_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, Finishe
     run.optimiser.step();
     finished.result.epoch_seconds.push_back(seconds_since(start));
     ++run.epoch;
+    check_loss(o, run, "training", loss.item());
 
     double train_score = NAN, valid_loss = NAN, valid_score = NAN;
     if (evaluates) {
@@ -63,6 +64,7 @@ void train_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, Finishe
         valid_loss = cross_entropy(logits, labels, run.split.valid).item();
         valid_score = score_of(o.metric, logits, labels, run.split.valid);
       }
+      if (validated) check_loss(o, run, "validation", valid_loss);
       if (watches) {
         const double watched = run.watched(o, valid_loss, valid_score);
         if (o.patience > 0 && run.stopping.update(run.epoch, watched)) run.keep_best();
@@ -78,10 +80,12 @@ void train_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, Finishe
                       "loss " + to_text(loss.item()) + (validated && evaluates ? ", valid " + to_text(valid_score) : ""));
     if (!o.checkpoint.empty() &&
         (o.checkpoint_every > 0 ? run.epoch % o.checkpoint_every == 0 : seconds_since(saved) >= 5)) {
+      check_weights(o, run);
       save_state(o, task, run, finished);
       saved = Clock::now();
     }
   }
+  check_weights(o, run);
   if (!o.checkpoint.empty()) save_state(o, task, run, finished);
 }
 
@@ -104,6 +108,13 @@ int train_node(NodeOptions o, const std::string& command) {
   check<UsageError>(!o.checkpoint.empty() || (!o.resume && o.checkpoint_every == 0),
                     "--resume and --checkpoint-every need --checkpoint DIR");
   if (o.threads > 0) set_threads(o.threads);
+  check_one_graph(o);
+  std::vector<NamedPath> outputs = {
+      {"--json", o.json}, {"--report", o.report}, {"--save", o.save}, {"--checkpoint", o.checkpoint}};
+  if (!o.checkpoint.empty())
+    for (const std::string& file : {checkpoint_path(o.checkpoint), weights_path(o.checkpoint)})
+      outputs.push_back({"--checkpoint", file});
+  check_distinct(outputs, inputs_of(o));
   for (const auto& [flag, path] : {std::pair{"--json", o.json}, {"--report", o.report}, {"--save", o.save}})
     check_output_file(flag, path);
   make_output_folder("--checkpoint", o.checkpoint);
@@ -112,6 +123,9 @@ int train_node(NodeOptions o, const std::string& command) {
 
   if (!o.edges.empty()) o.dataset = o.edges;
   CsvGraph graph = load_nodes(o);
+  if (const int64_t hidden = graph.data.splits.empty() ? 0 : drop_unlabelled(graph.data); hidden > 0)
+    std::fprintf(stderr, "%lld node%s of the split without a label, left out of it\n", (long long)hidden,
+                 hidden == 1 ? "" : "s");
   fill_from_recipe(o, graph.data);
   const NodeTask task = make_task(o, std::move(graph));
   for (const std::string& line : check_metric(o, task.data)) std::fprintf(stderr, "%s\n", line.c_str());
@@ -158,7 +172,7 @@ int train_node(NodeOptions o, const std::string& command) {
 
   print_result(finished.result);
   if (!o.save.empty()) save_weights(o.save, o, task, finished.chosen_weights);
-  if (!o.checkpoint.empty()) save_weights(o.checkpoint + "/model.safetensors", o, task, finished.chosen_weights);
+  if (!o.checkpoint.empty()) save_weights(weights_path(o.checkpoint), o, task, finished.chosen_weights);
   if (!o.report.empty()) write_atomically(o.report, node_report(o, task, finished, manifest));
   if (!o.json.empty()) write_result(o.json, manifest, finished.result);
   return kDone;

@@ -68,6 +68,7 @@ void fill_schedule(NodeOptions& o) {
   if (o.lr_factor < 0) o.lr_factor = 0.1;
   if (o.lr_patience < 0) o.lr_patience = 10;
   if (o.lr_least < 0) o.lr_least = 0;
+  check<UsageError>(o.lr_least <= o.lr || !(cosine || plateau), "--lr-least {} is above --lr {}", o.lr_least, o.lr);
   check<UsageError>(o.warmup < o.epochs || o.warmup == 0, "--warmup {} leaves nothing of --epochs {}", o.warmup, o.epochs);
 }
 

@@ -98,6 +98,7 @@ void add_data_folder_options(CLI::App& app, std::string& data, bool& offline) {
 void add_data_options(CLI::App& app, NodeOptions& o) {
   app.add_option("--dataset", o.dataset, "data set by name; karate is built in")
       ->capture_default_str()
+      ->each([&o](const std::string&) { o.dataset_given = true; })
       ->type_name("NAME")
       ->group("Data");
   add_data_folder_options(app, o.data, o.offline);

@@ -30,6 +30,7 @@ struct NodeOptions {
   std::string checkpoint, json, report, log_dir, save;
   int64_t checkpoint_every = 0;
   bool resume = false, offline = false;
+  bool dataset_given = false;  ///< --dataset stood on the command line
 };
 
 /// --data and --offline.

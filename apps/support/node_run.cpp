@@ -112,6 +112,8 @@ double share_done(const NodeOptions& o, const NodeRun& run, const FinishedRuns& 
 
 std::string checkpoint_path(const std::string& folder) { return folder + "/checkpoint.safetensors"; }
 
+std::string weights_path(const std::string& folder) { return folder + "/model.safetensors"; }
+
 void save_state(const NodeOptions& o, const NodeTask& task, const NodeRun& run, const FinishedRuns& finished) {
   Checkpoint c;
   c.put("model", state_dict(run.model));
@@ -222,6 +224,24 @@ void save_weights(const std::string& path, const NodeOptions& o, const NodeTask&
   for (const auto& [flag, value] : deciding_options(o)) file.put_text("option." + flag, value);
   for (size_t c = 0; c < task.class_names.size(); ++c) file.put_text("class." + std::to_string(c), task.class_names[c]);
   save_checkpoint(path, file);
+}
+
+bool all_finite(const Tensor& x) {
+  const auto values = x.span<float>();
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+void check_loss(const NodeOptions& o, const NodeRun& run, const char* which, double loss) {
+  check(std::isfinite(loss),
+        "run {} diverged: the {} loss is {} in epoch {}; nothing more is saved, try a smaller --lr than {}", run.index,
+        which, loss, run.epoch, o.lr);
+}
+
+void check_weights(const NodeOptions& o, const NodeRun& run) {
+  for (const auto& [name, tensor] : state_dict(run.model))
+    check(all_finite(tensor),
+          "run {} diverged: {} is not finite after epoch {}; nothing more is saved, try a smaller --lr than {}", run.index,
+          name, run.epoch, o.lr);
 }
 
 std::string digest_of(const StateDict& weights) {

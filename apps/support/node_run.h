@@ -50,6 +50,7 @@ double share_done(const NodeOptions& o, const NodeRun& run, const FinishedRuns& 
 /// The state as one file in a folder, and back. `load_state` is false when there is no file yet.
 /// Errors: UsageError listing every option that the file was made with otherwise; as `load_checkpoint` and `restore`.
 std::string checkpoint_path(const std::string& folder);
+std::string weights_path(const std::string& folder);  ///< of the weights a run ended with
 void save_state(const NodeOptions& o, const NodeTask& task, const NodeRun& run, const FinishedRuns& finished);
 int64_t saved_run(const Checkpoint& checkpoint);
 void check_same_options(const NodeOptions& o, const NodeTask& task, const Checkpoint& checkpoint);
@@ -57,6 +58,14 @@ void load_state(const Checkpoint& checkpoint, NodeRun& run, FinishedRuns& finish
 
 /// Weights alone under their own names, with all that tessera-predict needs in `__metadata__`.
 void save_weights(const std::string& path, const NodeOptions& o, const NodeTask& task, const StateDict& weights);
+
+/// No number of the f32 tensor is NaN or infinite.
+bool all_finite(const Tensor& x);
+
+/// Errors: Error with the epoch when a loss of the run's last epoch, or a weight after it, is not finite: the run diverged,
+/// and nothing of it is to be saved.
+void check_loss(const NodeOptions& o, const NodeRun& run, const char* which, double loss);
+void check_weights(const NodeOptions& o, const NodeRun& run);
 
 /// SHA-256 over names, shapes and bytes of weights: equal when and only when they are bit-identical.
 std::string digest_of(const StateDict& weights);

@@ -1,5 +1,7 @@
 #include "tessera/apps/support/node_task.h"
 
+#include <filesystem>
+
 #include "tessera/apps/support/downloads.h"
 #include "tessera/apps/support/program.h"
 #include "tessera/core/ops/create.h"
@@ -17,9 +19,25 @@ Tensor zeros_and_ones(const Tensor& x) {
 
 }  // namespace
 
-CsvGraph load_nodes(const NodeOptions& o) {
+void check_one_graph(const NodeOptions& o) {
+  check<UsageError>(o.edges.empty() || !o.dataset_given,
+                    "--dataset {} and --edges {} are two graphs: drop --dataset for your own files, else --edges", o.dataset,
+                    o.edges);
+  check<UsageError>(o.edges.empty() || o.data.empty(),
+                    "--data {} is where --dataset is looked for: drop it, --edges {} is read as it stands", o.data, o.edges);
   check<UsageError>(!o.edges.empty() || (o.nodes + o.id_column + o.label_column + o.split_column).empty(),
                     "--nodes, --id-column, --label-column and --split-column go with --edges FILE");
+}
+
+std::vector<NamedPath> inputs_of(const NodeOptions& o) {
+  std::error_code ignored;
+  return {{"--edges", o.edges},
+          {"--nodes", o.nodes},
+          {"--data", std::filesystem::is_directory(o.data, ignored) ? "" : o.data},
+          {"--dataset", o.dataset.ends_with(".npz") ? o.dataset : ""}};
+}
+
+CsvGraph load_nodes(const NodeOptions& o) {
   if (!o.edges.empty()) {
     CsvGraph own = load_csv_graph(
         o.edges, o.nodes, {.id_column = o.id_column, .label_column = o.label_column, .split_column = o.split_column});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tessera/apps/support/node_options.h"
+#include "tessera/apps/support/outputs.h"
 #include "tessera/datasets/graph/csv_graph.h"
 #include "tessera/layers/models/gcn.h"
 #include "tessera/sparse/sparse_matrix.h"
@@ -17,6 +18,10 @@ struct NodeTask {
 
 /// The graph of --edges and --nodes, else the data set that --dataset and --data name, without names for nodes and classes.
 /// Errors: UsageError for a name that nobody knows, with the nearest, and for nodes without edges.
+/// Errors: UsageError when the options name two graphs, or columns of none.
+void check_one_graph(const NodeOptions& o);
+/// What the options of the data name as files: no output may be one of them.
+std::vector<NamedPath> inputs_of(const NodeOptions& o);
 CsvGraph load_nodes(const NodeOptions& o);
 
 /// Prepares nodes as --component and --features say.

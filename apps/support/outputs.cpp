@@ -36,6 +36,26 @@ void check_output_file(const std::string& flag, const std::string& path) {
   check_folder(flag, path, folder);
 }
 
+void check_distinct(const std::vector<NamedPath>& outputs, const std::vector<NamedPath>& inputs) {
+  // What is not there yet has no inode to compare, so the path with its links followed.
+  const auto place_of = [](const std::string& path) {
+    std::error_code error;
+    if (path.empty() || (fs::exists(path, error) && !fs::is_regular_file(path, error) && !fs::is_directory(path, error)))
+      return fs::path();
+    fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
+    return place.filename().empty() ? place.parent_path() : place;
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const fs::path place = place_of(outputs[i].path);
+    if (place.empty()) continue;
+    const auto& [flag, path] = outputs[i];
+    for (const NamedPath& input : inputs)
+      check<UsageError>(place != place_of(input.path), "{} {}: would overwrite what {} reads", flag, path, input.flag);
+    for (size_t j = 0; j < i; ++j)
+      check<UsageError>(place != place_of(outputs[j].path), "{} {}: is where {} writes too", flag, path, outputs[j].flag);
+  }
+}
+
 void make_output_folder(const std::string& flag, const std::string& path) {
   if (path.empty()) return;
   std::error_code error;

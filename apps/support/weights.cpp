@@ -1,5 +1,6 @@
 #include "tessera/apps/support/weights.h"
 
+#include "tessera/apps/support/node_run.h"
 #include "tessera/apps/support/program.h"
 #include "tessera/core/io/checkpoint.h"
 #include "tessera/core/io/safetensors.h"
@@ -101,6 +102,8 @@ void Weights::load_into(Gcn& model) const {
   } catch (const InvalidArgument& error) {
     throw IoError(path + ": " + error.what());
   }
+  for (const auto& [name, tensor] : state_dict(model))
+    check<IoError>(all_finite(tensor), "{}: {} has values that are not finite; the training diverged", path, name);
 }
 
 }  // namespace tessera::apps

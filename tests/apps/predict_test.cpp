@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <sstream>
 
 #include "tessera/core/io/npy.h"
@@ -107,6 +108,34 @@ TEST(predict, every_mismatch_in_one_line) {
   put(t.folder / "noise", "not a file of weights");
   EXPECT_EQ(run_program({kProgram, "--out", out, "--weights", t.folder / "noise"}).code, 1);
   refused({"--weights", t.folder / "none"}, 1, t.folder / "none" + ": cannot be opened: No such file or directory");
+}
+
+TEST(predict, what_is_not_finite_or_would_be_overwritten_is_refused) {
+  const Trained t;
+  const std::string out = t.folder / "p.csv", bad = t.folder / "bad";
+  SafeTensors file = load_safetensors(t.weights);
+  file.tensors["convs.1.bias"] = full(Shape{4}, std::numeric_limits<float>::infinity());
+  save_safetensors(bad, file.tensors);
+  Ended ended =
+      run_program({kProgram, "--weights", bad, "--hidden", "16", "--layers", "2", "--dataset", "karate", "--out", out});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.errors,
+            std::string(kProgram) + ": " + bad + ": convs.1.bias has values that are not finite; the training diverged\n");
+  file.tensors["convs.1.bias"] = full(Shape{4}, 0.0F);
+  file.tensors["convs.0.lin.weight"] = full(file.tensors.at("convs.0.lin.weight").shape(), 3e38F);
+  file.tensors["convs.1.lin.weight"] = full(Shape{4, 16}, 3e38F);
+  save_safetensors(bad, file.tensors);
+  ended = run_program({kProgram, "--weights", bad, "--hidden", "16", "--layers", "2", "--dataset", "karate", "--out", out});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.errors, std::string(kProgram) + ": " + bad +
+                              ": gives scores for karate that are not finite; the model does not suit this data\n");
+  EXPECT_FALSE(file_exists(out));
+  const std::string before = read_file(t.weights);
+  ended = run_program({kProgram, "--weights", t.weights, "--out", t.weights});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.errors,
+            std::string(kProgram) + ": --out " + t.weights + ": would overwrite what --weights reads (see --help)\n");
+  EXPECT_EQ(read_file(t.weights), before);
 }
 
 TEST(predict, names_of_the_users_files_and_unlabelled_nodes) {

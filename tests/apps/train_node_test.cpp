@@ -75,6 +75,63 @@ TEST(train_node, a_misspelt_set_does_not_train_on_what_lies_there) {
       0);
 }
 
+TEST(train_node, outputs_overwrite_neither_inputs_nor_each_other) {
+  const TemporaryFolder folder;
+  const std::string edges = folder / "edges.csv", nodes = folder / "nodes.csv", dir = folder.path();
+  put(edges, "a,b\nb,c\nc,a\n");
+  put(nodes, "id,x,label\na,1,0\nb,2,1\nc,3,0\n");
+  std::filesystem::create_directory(folder / "in");
+  std::filesystem::create_symlink(nodes, folder / "link");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--json", edges}, "--json " + edges + ": would overwrite what --edges reads"},
+      {{"--save", folder / "in/../nodes.csv"},
+       "--save " + folder / "in/../nodes.csv" + ": would overwrite what --nodes reads"},
+      {{"--report", folder / "link"}, "--report " + folder / "link" + ": would overwrite what --nodes reads"},
+      {{"--json", folder / "r", "--report", folder / "./r"}, "--report " + folder / "./r" + ": is where --json writes too"},
+      {{"--json", folder / "r", "--save", folder / "in/../r"},
+       "--save " + folder / "in/../r" + ": is where --json writes too"},
+      {{"--checkpoint", folder / "in", "--save", folder / "in/model.safetensors"},
+       "--checkpoint " + folder / "in/model.safetensors" + ": is where --save writes too"},
+  };
+  const std::string before = read_file(edges) + read_file(nodes);
+  for (const auto& [arguments, line] : cases) {
+    std::vector<std::string> all = {kProgram, "--edges", edges, "--nodes", nodes};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Ended ended = run_program(all);
+    EXPECT_EQ(ended.code, 2) << line;
+    EXPECT_EQ(ended.errors, std::string(kProgram) + ": " + line + " (see --help)\n");
+    EXPECT_EQ(read_file(edges) + read_file(nodes), before);
+  }
+  EXPECT_EQ(run_program({kProgram, "--epochs", "1", "--json", "/dev/null", "--report", "/dev/null"}).code, 0);
+}
+
+TEST(train_node, a_diverged_run_ends_in_one_line_and_saves_nothing) {
+  const TemporaryFolder folder;
+  const std::string state = folder / "c/checkpoint.safetensors";
+  const auto diverges = [&](const std::string& lr, const std::string& epochs, const std::string& what) {
+    const Ended ended = run_program({kProgram, "--lr", lr, "--epochs", epochs, "--json", folder / "r", "--save",
+                                     folder / "w", "--checkpoint", folder / "c", "--checkpoint-every", "1"});
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_EQ(ended.errors, std::string(kProgram) + ": run 0 diverged: " + what + "; nothing more is saved, try a smaller " +
+                                "--lr than " + lr + "\n");
+    for (const char* file : {"r", "w", "c/model.safetensors"}) EXPECT_FALSE(file_exists(folder / file)) << file;
+  };
+  diverges("1e+38", "1", "convs.0.bias is not finite after epoch 1");
+  EXPECT_FALSE(file_exists(state));
+  diverges("1e+30", "50", "the training loss is nan in epoch 2");
+  EXPECT_EQ(load_checkpoint(state).integer("epoch"), 1) << "the last state that was finite";
+}
+
+TEST(train_node, hidden_labels_are_left_out_of_an_own_split) {
+  const TemporaryFolder folder;
+  put(folder / "e.csv", "a,b\nb,c\nc,d\nd,e\ne,f\n");
+  put(folder / "n.csv", "id,x,label,split\na,1,0,train\nb,2,,train\nc,3,1,train\nd,1,0,valid\ne,2,,test\nf,3,1,test\n");
+  const Ended ended = run_program({kProgram, "--edges", folder / "e.csv", "--nodes", folder / "n.csv", "--epochs", "2"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.errors, "2 nodes of the split without a label, left out of it\n");
+  EXPECT_NE(ended.output.find("; 2/1/1 train/valid/test\n"), std::string::npos) << ended.output;
+}
+
 TEST(train_node, the_same_bits_for_every_number_of_threads) {
   const TemporaryFolder folder;
   std::string first;
@@ -125,6 +182,14 @@ TEST(train_node, refuses_with_one_line) {
       {{"--schedule", "cosin"},
        2,
        "--schedule: 'cosin' is not known, did you mean 'cosine'? (none, step, cosine, plateau, warmup) (see --help)"},
+      {{"--schedule", "cosine", "--lr", "0.01", "--lr-least", "0.1"}, 2, "--lr-least 0.1 is above --lr 0.01 (see --help)"},
+      {{"--schedule", "plateau", "--lr-least", "1"}, 2, "--lr-least 1 is above --lr 0.01 (see --help)"},
+      {{"--dataset", "karate", "--edges", "e.csv"},
+       2,
+       "--dataset karate and --edges e.csv are two graphs: drop --dataset for your own files, else --edges (see --help)"},
+      {{"--data", "here", "--edges", "e.csv"},
+       2,
+       "--data here is where --dataset is looked for: drop it, --edges e.csv is read as it stands (see --help)"},
       {{"--warmup", "200"}, 2, "--warmup 200 leaves nothing of --epochs 200 (see --help)"},
       {{"--schedule", "plateau"},
        2,
