@@ -134,7 +134,8 @@ TEST_F(CsvGraphTest, FoundAsAFolder) {
   put(folder_ / "mine/edges.tsv", "a\tb\n");
   put(folder_ / "mine/nodes.tsv", "id\tx\na\t1\nb\t2\n");
   EXPECT_EQ(load_node_dataset("mine", folder_.path()).name, "mine");
-  EXPECT_EQ(load_node_dataset("any", folder_ / "mine").num_features, 1);
+  EXPECT_EQ(load_node_dataset("mine", folder_ / "mine").num_features, 1);
+  EXPECT_THROW(load_node_dataset("any", folder_ / "mine"), InvalidArgument);
 }
 
 }  // namespace
