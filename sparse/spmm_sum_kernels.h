@@ -106,7 +106,7 @@ requires(sizeof(T) == 2) struct Block<T, 2 * simd::kLanes<float>> {
 
   TESSERA_INLINE static Block load(const T* p) {
     if constexpr (kDealt) {
-      const Bits both = simd::load<L>(reinterpret_cast<const uint32_t*>(p));
+      const Bits both = (Bits)simd::load<2 * L>(reinterpret_cast<const uint16_t*>(p));
       return {(V)(both << 16), (V)(both & 0xffff0000u)};
     } else {
       return {simd::load_compute<L>(p), simd::load_compute<L>(p + L)};
@@ -147,7 +147,8 @@ requires(sizeof(T) == 2) struct Block<T, 2 * simd::kLanes<float>> {
   }
   TESSERA_INLINE void store(T* p) const {
     if constexpr (kDealt) {
-      simd::store<L>(reinterpret_cast<uint32_t*>(p), Bits((rounded(a) >> 16) | (rounded(b) & 0xffff0000u)));
+      const Bits both = (rounded(a) >> 16) | (rounded(b) & 0xffff0000u);
+      simd::store<2 * L>(reinterpret_cast<uint16_t*>(p), (simd::Vec<uint16_t, 2 * L>)both);
     } else {
       simd::store_compute<L>(p, a);
       simd::store_compute<L>(p + L, b);
