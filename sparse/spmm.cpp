@@ -9,8 +9,9 @@
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
 #include "tessera/core/log.h"
-#include "tessera/core/ops/create.h"
+#include "tessera/core/ops/activation.h"
 #include "tessera/core/ops/reduce.h"
+#include "tessera/core/ops/storage16.h"
 #include "tessera/core/parallel.h"
 #include "tessera/scatter/rows.h"
 #include "tessera/sparse/graph_state.h"
@@ -122,7 +123,7 @@ Tensor sum_edges(const Graph& graph, const Tensor& x, const Terms& terms) {
   Scratch<char> partials(partial_bytes(graph, x));
   const SpmmArgs args = args_of(graph, x, terms, out, partials.data());
   const bool together = args.heads > 1 && args.width / args.heads % 4 == 0;
-  if (logs_dispatch()) log_choice("sum", args, together ? "all heads at once" : "");
+  if (logs_dispatch()) log_choice(terms.mean ? "mean" : "sum", args, together ? "all heads at once" : "");
   if (together)
     run<SpmmHeadsKernel>(x.device(), args);
   else if (size_of(x.dtype()) == 2)
@@ -249,21 +250,8 @@ Tensor weight_gradient(const Graph& graph, const Tensor& grad_out, const Tensor&
 
 /// grad where the result y of a relu is above 0, else 0.
 Tensor through_relu(const Tensor& y, const Tensor& grad) {
-  Tensor out = Tensor::empty(grad.shape(), grad.dtype(), grad.device());
-  const auto apply = [&]<class T, class A>() {
-    const T *value = y.data<T>(), *from = grad.data<T>();
-    T* to = out.mutable_data<T>();
-    parallel_for(grad.numel(), 1 << 15, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = A(value[i]) > A(0) ? from[i] : T();
-    });
-  };
-  switch (grad.dtype()) {
-    case DType::f64: apply.operator()<double, double>(); break;
-    case DType::bf16: apply.operator()<bf16, float>(); break;
-    case DType::f16: apply.operator()<f16, float>(); break;
-    default: apply.operator()<float, float>(); break;
-  }
-  return out;
+  const auto apply = [](const Tensor& result, const Tensor& g) { return activation_gradient(Activation::relu, result, g); };
+  return is_storage16(y.dtype()) ? through_f32(y, grad, apply) : apply(y, grad);
 }
 
 /// The factor of each result row: dst_scale, divided by the number of edges for a mean; undefined for 1.

@@ -45,8 +45,8 @@ Tensor LayerNorm::operator()(const Tensor& x, const SegmentPlan& nodes) const {
   check_rows("layer_norm", x, nodes);
   if (options.mode == LayerNormOptions::Mode::node) return layer_norm(x, weight, bias, options.eps);
   if (x.numel() == 0) return x;
-  const Tensor centred = sub(x, mean(graph_mean(x, nodes), 1, true));
-  const Tensor variance = mean(graph_mean(square(centred), nodes), 1, true);
+  const Tensor centred = sub(x, graph_mean(mean(x, 1, true), nodes));  // rows first: they have equally many channels
+  const Tensor variance = graph_mean(mean(square(centred), 1, true), nodes);
   const Tensor out =
       nodes.defined() ? by_root(centred, variance, options.eps) : div(centred, shift(sqrt(variance), options.eps));
   return affine(out, weight, bias);

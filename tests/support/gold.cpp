@@ -33,7 +33,7 @@ void expect_close(const std::string& what, const Tensor& got, const Tensor& expe
       ASSERT_EQ(got.data<int64_t>()[i], expected.data<int64_t>()[i]) << what << ", element " << i;
     return;
   }
-  const double bound = relative * std::max(largest(expected), 1e-2);  // what is zero but for rounding is compared with this
+  const double bound = relative * std::max(largest(expected), 2e-3);  // what is zero but for rounding is compared with this
   for (int64_t i = 0; i < expected.numel(); ++i)
     ASSERT_NEAR(got.data<float>()[i], expected.data<float>()[i], bound) << what << ", element " << i;
 }
