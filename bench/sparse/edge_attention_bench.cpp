@@ -1,6 +1,5 @@
 // Attention over edges on a seeded power-law graph: the fused ops against the same formula put together from ops that store
-// rows of edges, as PyG does, and against bare gathers of the rows that the fused ones must read. `--layer` times a whole
-// GatConv, forward and backward, for bench/peers/gat.py.
+// rows of edges, as PyG does, and against bare gathers of the rows that the fused ones must read.
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +13,6 @@
 #include "tessera/bench/support/graphs.h"
 #include "tessera/core/autograd.h"
 #include "tessera/core/error.h"
-#include "tessera/core/io/safetensors.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/ops/arrange.h"
 #include "tessera/core/ops/create.h"
@@ -22,7 +20,6 @@
 #include "tessera/core/ops/reduce.h"
 #include "tessera/core/parallel.h"
 #include "tessera/core/storage.h"
-#include "tessera/layers/conv/gat_conv.h"
 #include "tessera/scatter/gather.h"
 #include "tessera/scatter/segment_reduce.h"
 #include "tessera/scatter/segment_softmax.h"
@@ -92,27 +89,6 @@ void check_close(const char* what, const Tensor& got, const Tensor& expected) {
   check<InternalError>(worst <= 1e-3 * largest, "edge_attention_bench: {} is off by {} of {}", what, worst, largest);
 }
 
-void run_layer(const Graph& graph, int64_t in, int64_t heads, int64_t channels, int rounds, const std::string& json) {
-  Generator generator(1);
-  const GatConv conv(in, channels, generator, {.heads = heads, .add_self_loops = false});
-  Tensor x = normal(Shape{graph.num_src(), in}, generator);
-  const Tensor seed = normal(Shape{graph.num_dst(), heads * channels}, generator);
-  x.set_requires_grad();
-  std::vector<Tensor> leaves = parameters(const_cast<GatConv&>(conv));
-  leaves.push_back(x);
-  graph.transpose();
-  reset_peak_memory();
-  const Timing t = interleave(rounds, {[&] {
-                                train(
-                                    leaves, [&] { return conv(x, graph); }, seed);
-                              }})[0];
-  std::printf("GatConv(%lld, %lld, %lld heads), forward + backward: %.1f ms (min %.1f), %.0f MB of tensors at most\n",
-              static_cast<long long>(in), static_cast<long long>(channels), static_cast<long long>(heads), 1e3 * t.median(),
-              1e3 * t.min(), 1e-6 * double(memory_stats().peak_bytes));
-  write_json(json,
-             {{"gat layer", "forward + backward", "none", t, t, 1, {{"tensor_bytes", double(memory_stats().peak_bytes)}}}});
-}
-
 int run_bench(int argc, char** argv) {
   Options options(argc, argv, "edge_attention_bench: attention over the edges of a seeded power-law graph, fused and not");
   SyntheticOptions wanted = synthetic_options(options);
@@ -120,10 +96,8 @@ int run_bench(int argc, char** argv) {
   const std::vector<int64_t> channels_list = options.integers("channels", "8,32,64,41,1", "channels of each, a list");
   const int rounds = int(options.integer("rounds", 5, "interleaved rounds"));
   const bool chain = options.integer("chain", 1, "0: without the unfused chain, which takes E x F arrays") != 0;
-  const int64_t layer = options.integer("layer", 0, "input columns: time a GatConv of the first heads and channels instead");
   const std::string only = options.text("kind", "", "gat, gatv2 or dot alone");
   set_threads(int(options.integer("threads", threads(), "threads")));
-  const std::string edges_file = options.text("write-edges", "", "file for the edges, safetensors");
   const std::string json = options.text("json", "", "file for the results");
   options.finish();
   check(heads_list.size() == channels_list.size(), "edge_attention_bench: {} heads but {} channels were given",
@@ -139,12 +113,6 @@ int run_bench(int argc, char** argv) {
     std::printf("%lld nodes, %lld edges, checksum %016llx; %d threads, %s\n", static_cast<long long>(wanted.nodes),
                 static_cast<long long>(graph.num_edges()), static_cast<unsigned long long>(edges.checksum), threads(),
                 name(active_isa()));
-  }
-  if (!edges_file.empty()) save_safetensors(edges_file, {{"src", src}, {"dst", dst}});
-  if (layer > 0) {
-    src = dst = {};
-    run_layer(graph, layer, heads_list[0], channels_list[0], rounds, json);
-    return 0;
   }
 
   const int64_t count = graph.num_edges(), nodes = graph.num_dst();
