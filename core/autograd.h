@@ -41,7 +41,7 @@ class Gradients {
  public:
   /// Whether input `i` needs a gradient: skip the work otherwise.
   bool wants(int i) const { return wanted_[i]; }
-  /// Adds to input i's gradient; shape and dtype are the input's. Errors: InternalError when they are not.
+  /// Adds to input i's gradient; InternalError for another shape or dtype. std::move your own: a leaf copies a shared one.
   void add(int i, Tensor grad);
 
   static constexpr int kMaxInputs = 8;

@@ -87,9 +87,9 @@ Tensor pushed(const Tensor& src, const Tensor& index, int64_t size, bool mean, c
                                        .counts = mean ? counts.mutable_data<int32_t>() : nullptr});
   if (mean) out = divided_rows(out, counts, more);
   record("scatter_reduce", out, {src, initial}, [=, ids = Saved(index)](const Tensor& grad, Gradients& into) {
-    const Tensor rows = mean ? divided_rows(grad, counts, more) : grad;
+    Tensor rows = mean ? divided_rows(grad, counts, more) : grad;
     if (into.wants(0)) into.add(0, gather(rows, ids.get()));
-    if (into.wants(1)) into.add(1, rows);
+    if (into.wants(1)) into.add(1, std::move(rows));
   });
   return out;
 }
@@ -217,7 +217,7 @@ Tensor scatter_reduce_along(const Tensor& src, const Tensor& index, int dim, int
              args.grad = grad.raw();
              args.grad_src = grad_src.mutable_raw();
              run<ScatterAlongKernel>(grad.device(), args);
-             into.add(0, grad_src);
+             into.add(0, std::move(grad_src));
            }
            if (!into.wants(1)) return;
            if (best)

@@ -231,12 +231,11 @@ Tensor gat_attention(const Graph& graph, const Tensor& x, const Tensor& a_src, c
   auto [out, norm] = forward(a, sides);
   record("gat_attention", out, {x, a_src, a_dst, options.edge},
          [a, saved = SavedSides(sides, norm)](const Tensor& grad, Gradients& into) {
-           const Sides g =
-               backward_of(a, saved.get(), saved.norm.get(), grad, into.wants(0) || into.wants(1), into.wants(3));
-           if (into.wants(0)) into.add(0, g.value);
-           if (into.wants(1)) into.add(1, g.src);
-           if (into.wants(2)) into.add(2, g.dst);
-           if (into.wants(3)) into.add(3, g.edge);
+           Sides g = backward_of(a, saved.get(), saved.norm.get(), grad, into.wants(0) || into.wants(1), into.wants(3));
+           if (into.wants(0)) into.add(0, std::move(g.value));
+           if (into.wants(1)) into.add(1, std::move(g.src));
+           if (into.wants(2)) into.add(2, std::move(g.dst));
+           if (into.wants(3)) into.add(3, std::move(g.edge));
          });
   return out;
 }
@@ -248,11 +247,11 @@ Tensor gatv2_attention(const Graph& graph, const Tensor& x_src, const Tensor& x_
   auto [out, norm] = forward(a, sides);
   record("gatv2_attention", out, {x_src, x_dst, att, options.edge},
          [a, saved = SavedSides(sides, norm)](const Tensor& grad, Gradients& into) {
-           const Sides g = backward_of(a, saved.get(), saved.norm.get(), grad, into.wants(0), into.wants(3));
-           if (into.wants(0)) into.add(0, g.value);
-           if (into.wants(1)) into.add(1, g.dst);
-           if (into.wants(2)) into.add(2, g.att);
-           if (into.wants(3)) into.add(3, g.edge);
+           Sides g = backward_of(a, saved.get(), saved.norm.get(), grad, into.wants(0), into.wants(3));
+           if (into.wants(0)) into.add(0, std::move(g.value));
+           if (into.wants(1)) into.add(1, std::move(g.dst));
+           if (into.wants(2)) into.add(2, std::move(g.att));
+           if (into.wants(3)) into.add(3, std::move(g.edge));
          });
   return out;
 }
@@ -265,12 +264,11 @@ Tensor dot_attention(const Graph& graph, const Tensor& q, const Tensor& k, const
   auto [out, norm] = forward(a, sides);
   record("dot_attention", out, {q, k, v, options.edge},
          [a, saved = SavedSides(sides, norm)](const Tensor& grad, Gradients& into) {
-           const Sides g =
-               backward_of(a, saved.get(), saved.norm.get(), grad, into.wants(1) || into.wants(2), into.wants(3));
-           if (into.wants(0)) into.add(0, g.dst);
-           if (into.wants(1)) into.add(1, g.src);
-           if (into.wants(2)) into.add(2, g.value);
-           if (into.wants(3)) into.add(3, g.edge);
+           Sides g = backward_of(a, saved.get(), saved.norm.get(), grad, into.wants(1) || into.wants(2), into.wants(3));
+           if (into.wants(0)) into.add(0, std::move(g.dst));
+           if (into.wants(1)) into.add(1, std::move(g.src));
+           if (into.wants(2)) into.add(2, std::move(g.value));
+           if (into.wants(3)) into.add(3, std::move(g.edge));
          });
   return out;
 }

@@ -96,7 +96,7 @@ Tensor looped_weights(const Tensor& weight, const Tensor& source_id, double fill
                  if (source[e] >= 0) to[source[e]] = from[e];
              });
            });
-           into.add(0, back);
+           into.add(0, std::move(back));
          });
   return out;
 }
@@ -159,7 +159,7 @@ Tensor normalised_weights(const Graph& graph, const Tensor& weight) {
                }
              });
            });
-           into.add(0, back);
+           into.add(0, std::move(back));
          });
   return out;
 }

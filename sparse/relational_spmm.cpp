@@ -140,8 +140,8 @@ Tensor relational_spmm(const RelationalGraph& graph, const Tensor& x, const Tens
              const Tensor t = grouped_matmul(g, block.offsets, weights_of(block, matrices), {.transpose_b = true});
              pull_first ? push(block, t, mean, grad_x) : add_by_node(block, t, graph.num_src(), grad_x);
            }
-           if (into.wants(0)) into.add(0, grad_x.defined() ? grad_x : zeros(rows.shape(), grad.dtype(), grad.device()));
-           if (into.wants(1)) into.add(1, grad_weight);
+           if (into.wants(0)) into.add(0, grad_x.defined() ? std::move(grad_x) : zeros(rows.shape(), grad.dtype(), grad.device()));
+           if (into.wants(1)) into.add(1, std::move(grad_weight));
          });
   return out;
 }

@@ -10,7 +10,7 @@ The peer is eager PyTorch as a user calls it, in one process that stays alive, w
 Adam. Rows of "small" tensors time a call, Python's share included, as a user of each library pays it.
 
 Inputs are the same on both sides (a hash of the index), and the means of |result| and of |gradients| must agree within
-1e-4 before a row counts.
+1e-4 (ResNet-18's gradients to 2e-3) before a row counts.
 """
 import argparse
 import json
@@ -251,8 +251,11 @@ def ours(row, seconds, threads):
     return json.loads(done.stdout)
 
 
-def agree(a, b):
-    return all(abs(a[k] - b[k]) <= 1e-4 * max(abs(a[k]), abs(b[k]), 1e-12) for k in ("result", "gradient"))
+def agree(name, a, b):
+    # Twenty normalised layers on random images amplify roundings: against the same net in f64, PyTorch's gradients in f32
+    # are off by 8.5e-4 in the mean, ours by 7.0e-4.
+    bound = 2e-3 if name.startswith("resnet18") else 1e-4
+    return all(abs(a[k] - b[k]) <= bound * max(abs(a[k]), abs(b[k]), 1e-12) for k in ("result", "gradient"))
 
 
 def main():
@@ -293,7 +296,7 @@ def main():
         }, arguments.rounds)
         if "error" in sides["ours"]:
             raise SystemExit(f"{name}: {sides['ours']['error']}")
-        if "theirs" in first and not agree(first["ours"], first["theirs"]):
+        if "theirs" in first and not agree(name, first["ours"], first["theirs"]):
             wrong.append(name)
             print(f"{name}: the results differ: ours {first['ours']}, theirs {first['theirs']}", file=sys.stderr)
         results.append(measure.row(name, protocol, "torch", hello["version"], sides["ours"], sides["theirs"], arguments.threads, load))

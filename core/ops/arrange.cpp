@@ -234,7 +234,7 @@ Tensor slice(const Tensor& x, int dim, int64_t begin, int64_t end) {
   record("slice", out, {x}, [of_x = x.shape(), at, begin](const Tensor& grad, Gradients& into) {
     Tensor whole = zeros(of_x, grad.dtype(), grad.device());
     place(grad, whole, at, begin);
-    into.add(0, whole);
+    into.add(0, std::move(whole));
   });
   return out;
 }

@@ -308,7 +308,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Conv2dOptions& option
                with_float(dtype, "conv2d", [&]<class T>() {
                  backward_data(c, grad.data<T>(), weight.get().data<T>(), of_x.mutable_data<T>());
                });
-             into.add(0, of_x);
+             into.add(0, std::move(of_x));
            }
            if (into.wants(1)) {
              Tensor of_weight = c.images > 0 ? Tensor::empty(weight.get().shape(), dtype, grad.device())
@@ -317,7 +317,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Conv2dOptions& option
                with_float(dtype, "conv2d", [&]<class T>() {
                  backward_weights(c, x.get().data<T>(), grad.data<T>(), of_weight.mutable_data<T>());
                });
-             into.add(1, of_weight);
+             into.add(1, std::move(of_weight));
            }
            if (into.wants(2)) into.add(2, sum_to(grad, Shape{c.out, 1, 1}).view_as(Shape{c.out}));
          });

@@ -109,7 +109,7 @@ Tensor index_select(const Tensor& x, const Tensor& ids) {
         add_rows(id, grad.dim(0), grad.data<T>(), result.mutable_data<T>(), n, n == 0 ? 0 : shape.numel() / n);
       });
     });
-    into.add(0, result);
+    into.add(0, std::move(result));
   });
   return out;
 }

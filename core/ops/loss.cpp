@@ -112,7 +112,7 @@ Tensor class_loss(const char* op, bool is_nll, const Tensor& x, const Tensor& la
                 nullptr, 0, weights.defined() ? weights.get().data<double>() : nullptr, smoothing, nullptr,
                 factors.defined() ? factors.data<double>() : nullptr, factors.defined() ? 0 : grad.item() / divisor,
                 result.mutable_raw()});
-           into.add(0, result);
+           into.add(0, std::move(result));
          });
   return out;
 }
@@ -157,8 +157,8 @@ Tensor pair_loss(const Pair& pair, const Tensor& x, const Tensor& target, const 
                                 weights.defined() ? weights.get().dim(0) : 1, x.get().raw(), target.get().raw(),
                                 weights.defined() ? weights.get().raw() : nullptr, pair.beta, nullptr, nullptr,
                                 result.mutable_raw(), single ? nullptr : grad.raw(), single ? grad.item() / divisor : 0, true});
-           if (into.wants(0)) into.add(0, result);
            if (into.wants(1)) into.add(1, neg(result));
+           if (into.wants(0)) into.add(0, std::move(result));
          });
   return out;
 }

@@ -124,7 +124,7 @@ Tensor by_steps(const Tensor& x, const LstmWeights& w, const LstmState& initial,
          [x_by_step, weight_ih = Saved(w.weight_ih), weight_hh = Saved(w.weight_hh),
           first_h = s.steps > 0 ? Saved(initial.h) : Saved(), first_c = s.steps > 0 ? Saved(initial.c) : Saved(), pass, s,
           reverse](const Tensor& grad, Gradients& into) {
-           const StepGradients of = run_backward(pass, weight_hh.get(), first_c.get(), grad, s, reverse, into.wants(5));
+           StepGradients of = run_backward(pass, weight_hh.get(), first_c.get(), grad, s, reverse, into.wants(5));
            const int64_t all = s.steps * s.rows;
            const Tensor gates = of.gates.view_as(Shape{all, 4 * s.hidden});
            if (into.wants(0))
@@ -139,15 +139,15 @@ Tensor by_steps(const Tensor& x, const LstmWeights& w, const LstmState& initial,
                                               {.transpose_a = true});
              if (first_h.defined() && s.steps > 0)
                sum = add(sum, matmul(step_of(of.gates, reverse ? s.steps - 1 : 0), first_h.get(), {.transpose_a = true}));
-             into.add(2, sum);
+             into.add(2, std::move(sum));
            }
            if (into.wants(3) || into.wants(4)) {
              const Tensor bias = sum_rows(gates);
              if (into.wants(3)) into.add(3, bias);
              if (into.wants(4)) into.add(4, bias);
            }
-           if (into.wants(5)) into.add(5, of.h);
-           if (into.wants(6)) into.add(6, of.c);
+           if (into.wants(5)) into.add(5, std::move(of.h));
+           if (into.wants(6)) into.add(6, std::move(of.c));
          });
   return out;
 }

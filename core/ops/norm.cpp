@@ -43,10 +43,10 @@ struct Block {
 };
 
 void channel_sums(ChannelSumsKernel::Op op, const Tensor& x, const Block& b, const Tensor* grad, const double* moments,
-                  const double* row_moments, double* out) {
+                  double* out) {
   Scratch<double> partials(ChannelSumsKernel::blocks_of(b.rows, b.inner) * b.channels * 2);
   run<ChannelSumsKernel>(x.device(), {op, x.dtype() == DType::f64, b.rows, b.channels, b.inner, x.raw(),
-                                      grad ? grad->raw() : nullptr, moments, row_moments, out, partials.data()});
+                                      grad ? grad->raw() : nullptr, moments, out, partials.data()});
 }
 
 struct Coefficients {
@@ -86,22 +86,21 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   Tensor out = Tensor::empty(x.shape(), x.dtype(), x.device()),
          moments = Tensor::empty(Shape{rows, 2}, DType::f64, x.device());
   run<LayerNormKernel>(x.device(), {x.dtype() == DType::f64, rows, width, x.raw(), raw(weight), raw(bias), eps,
-                                    out.mutable_raw(), moments.mutable_data<double>(), nullptr});
+                                    out.mutable_raw(), moments.mutable_data<double>(), nullptr, nullptr, nullptr});
   record("layer_norm", out, {x, weight, bias},
          [x = Saved(x), weight = Saved(weight), moments = Saved(moments), rows, width](const Tensor& grad, Gradients& into) {
            const Tensor& input = x.get();
-           Tensor saved = moments.get();
-           if (into.wants(0)) {
-             Tensor result = Tensor::empty(input.shape(), input.dtype(), input.device());
-             run<LayerNormKernel>(input.device(),
-                                  {input.dtype() == DType::f64, rows, width, input.raw(), raw(weight.get()), nullptr, 0,
-                                   result.mutable_raw(), const_cast<double*>(saved.data<double>()), grad.raw()});
-             into.add(0, result);
-           }
-           if (!into.wants(1) && !into.wants(2)) return;
-           Scratch<double> sums(2 * width);
-           channel_sums(ChannelSumsKernel::Op::gradients, input, {rows, width, 1}, &grad, nullptr, saved.data<double>(),
-                        sums.data());
+           const Tensor saved = moments.get();
+           Tensor of_x;
+           if (into.wants(0)) of_x = Tensor::empty(input.shape(), input.dtype(), input.device());
+           const bool of_parameters = into.wants(1) || into.wants(2);
+           Scratch<double> sums(of_parameters ? 2 * width : 0),
+               partials(of_parameters ? LayerNormKernel::blocks_of(rows) * 2 * width : 0);
+           run<LayerNormKernel>(input.device(),
+                                {input.dtype() == DType::f64, rows, width, input.raw(), raw(weight.get()), nullptr, 0,
+                                 of_x.defined() ? of_x.mutable_raw() : nullptr, const_cast<double*>(saved.data<double>()),
+                                 grad.raw(), of_parameters ? sums.data() : nullptr, partials.data()});
+           if (of_x.defined()) into.add(0, std::move(of_x));
            if (into.wants(1)) into.add(1, from_doubles(sums.data() + width, width, input.dtype()));
            if (into.wants(2)) into.add(2, from_doubles(sums.data(), width, input.dtype()));
          });
@@ -135,9 +134,9 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, Ten
   double *mean = moments.mutable_data<double>(), *inverse = mean + channels;
   if (of_batch) {
     Scratch<double> sums(2 * channels);
-    channel_sums(ChannelSumsKernel::Op::sum, x, block, nullptr, nullptr, nullptr, sums.data());
+    channel_sums(ChannelSumsKernel::Op::sum, x, block, nullptr, nullptr, sums.data());
     for (int64_t c = 0; c < channels; ++c) mean[c] = sums[c] / double(count);
-    channel_sums(ChannelSumsKernel::Op::square, x, block, nullptr, mean, nullptr, sums.data());
+    channel_sums(ChannelSumsKernel::Op::square, x, block, nullptr, mean, sums.data());
     for (int64_t c = 0; c < channels; ++c) inverse[c] = 1 / std::sqrt(sums[c] / double(count) + options.eps);
     if (options.training && running_mean.defined())
       with_float(x.dtype(), "batch_norm", [&]<class T>() {
@@ -164,7 +163,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, Ten
            const double *centre = moments.get().data<double>(), *slope = centre + block.channels;
            Scratch<double> sums(2 * block.channels);
            if (of_batch || into.wants(1) || into.wants(2))
-             channel_sums(ChannelSumsKernel::Op::gradients, input, block, &grad, centre, nullptr, sums.data());
+             channel_sums(ChannelSumsKernel::Op::gradients, input, block, &grad, centre, sums.data());
            // a (g - mean(g) - xhat mean(g xhat)), a = weight / deviation; only the first term without batch moments.
            if (into.wants(0))
              into.add(0, channel_map(input, block, &grad, [&](int64_t c) {

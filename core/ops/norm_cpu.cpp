@@ -4,8 +4,8 @@
 
 #include "tessera/core/ops/norm_kernels.h"
 
-#include "tessera/core/parallel.h"
 #include "tessera/core/ops/doubles_kernels.h"
+#include "tessera/core/parallel.h"
 
 namespace tessera {
 namespace {
@@ -66,107 +66,12 @@ TESSERA_INLINE V elements(const T* p) {
     return simd::load<simd::kLanes<T>>(p);
 }
 
-/// inverse (h - mean(h) - xhat mean(h xhat)) of a row, h = g weight and xhat = (x - mean) inverse. What rounding the mean
-/// to T does to the second sum is known from the first, and undone.
-template <class T, bool kWeighted>
-TESSERA_INLINE void row_gradient(const T* x, const T* g, const T* weight, int64_t width, double mean, double inverse,
-                                 double share, T* out) {
-  const T m = T(mean);
-  double c1, c2;
-  row_sums_of<T>(width, &c1, &c2, [=]<class V>(int64_t j, V& plain, V& product) __attribute__((always_inline)) {
-    V h = elements<V>(g + j);
-    if constexpr (kWeighted) h *= elements<V>(weight + j);
-    plain += h;
-    product += h * (elements<V>(x + j) - m);
-  });
-  c2 += (double(m) - mean) * c1;
-  c1 *= share * inverse;
-  c2 *= share * inverse * inverse * inverse;
-  const T of_h = T(inverse), constant = T(c1), of_x = T(c2);
-  for (int64_t j = 0; j < width; ++j) out[j] = (kWeighted ? g[j] * weight[j] : g[j]) * of_h - constant - (x[j] - m) * of_x;
-}
-
-template <class T>
-void layer_norm(const LayerNormKernel::Args& k) {
-  const T* all = static_cast<const T*>(k.x);
-  const T* weight = static_cast<const T*>(k.weight);
-  const T* bias = static_cast<const T*>(k.bias);
-  const T* grads = static_cast<const T*>(k.grad);
-  T* outs = static_cast<T*>(k.out);
-  double* moments = k.moments;
-  const int64_t width = k.width;
-  const double eps = k.eps, share = width == 0 ? 0 : 1 / double(width);
-  parallel_for(k.rows, kGrain / (width + 16) + 1, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const T* x = all + i * width;
-      T* out = outs + i * width;
-      if (grads == nullptr) {
-        double sum, square, unused;
-        row_sums_of<T>(width, &sum, &unused,
-                       [=]<class V>(int64_t j, V& a, V&) __attribute__((always_inline)) { a += elements<V>(x + j); });
-        // Distances from about the mean: their own mean says how far off it was.
-        const T about = T(sum * share);
-        row_sums_of<T>(width, &sum, &square, [=]<class V>(int64_t j, V& a, V& b) __attribute__((always_inline)) {
-          const V d = elements<V>(x + j) - about;
-          a += d;
-          b += d * d;
-        });
-        const double off = sum * share, mean = double(about) + off, variance = square * share - off * off;
-        const double inverse = 1 / simd::sqrt((variance < 0 ? 0 : variance) + eps);
-        moments[2 * i] = mean;
-        moments[2 * i + 1] = inverse;
-        const T m = T(mean), s = T(inverse);
-        for (int64_t j = 0; j < width; ++j) {
-          const T y = (x[j] - m) * s;
-          out[j] = y * (weight ? weight[j] : T(1)) + (bias ? bias[j] : T(0));
-        }
-      } else {
-        const T* g = grads + i * width;
-        const double mean = moments[2 * i], inverse = moments[2 * i + 1];
-        weight != nullptr ? row_gradient<T, true>(x, g, weight, width, mean, inverse, share, out)
-                          : row_gradient<T, false>(x, g, weight, width, mean, inverse, share, out);
-      }
-    }
-  });
-}
-
-/// The blocks' sums in a fixed tree.
-TESSERA_INLINE void join_blocks(const ChannelSumsKernel::Args& k, int64_t blocks) {
-  const int64_t count = 2 * k.channels;
+/// The sums of blocks, `count` each, in a fixed tree. Overwrites them.
+TESSERA_INLINE void join_blocks(double* partials, int64_t blocks, int64_t count, double* out) {
   for (int64_t step = 1; step < blocks; step *= 2)
     for (int64_t b = 0; b + step < blocks; b += 2 * step)
-      for (int64_t c = 0; c < count; ++c) k.partials[b * count + c] += k.partials[(b + step) * count + c];
-  for (int64_t c = 0; c < count; ++c) k.out[c] = blocks > 0 ? k.partials[c] : 0;
-}
-
-/// The terms of one element: what is added to the channel's first and second sum.
-template <class T, class F>
-TESSERA_INLINE void sums(const ChannelSumsKernel::Args& k, bool second, F term) {
-  const int64_t rows = k.rows, channels = k.channels, inner = k.inner, block = ChannelSumsKernel::rows_of(inner),
-                blocks = ChannelSumsKernel::blocks_of(rows, inner);
-  double* partials = k.partials;
-  parallel_for(blocks, kGrain / (block * channels * inner + 1) + 1, [=](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      double* to = partials + b * channels * 2;
-      for (int64_t c = 0; c < 2 * channels; ++c) to[c] = 0;
-      const int64_t last = (b + 1) * block < rows ? (b + 1) * block : rows;
-      for (int64_t i = b * block; i < last; ++i) {
-        const int64_t row = i * channels * inner;
-        if (inner == 1) {
-          for (int64_t c = 0; c < channels; ++c) to[c] += term(row + c, i, c, 0);
-          if (second)
-            for (int64_t c = 0; c < channels; ++c) to[channels + c] += term(row + c, i, c, 1);
-          continue;
-        }
-        for (int64_t c = 0; c < channels; ++c) {
-          const int64_t at = row + c * inner;
-          to[c] += row_sum(inner, [=](int64_t j) { return term(at + j, i, c, 0); });
-          if (second) to[channels + c] += row_sum(inner, [=](int64_t j) { return term(at + j, i, c, 1); });
-        }
-      }
-    }
-  });
-  join_blocks(k, blocks);
+      for (int64_t c = 0; c < count; ++c) partials[b * count + c] += partials[(b + step) * count + c];
+  for (int64_t c = 0; c < count; ++c) out[c] = blocks > 0 ? partials[c] : 0;
 }
 
 /// The share of kRows rows, four of which meet in registers, in their own type, before they go to doubles in memory.
@@ -203,27 +108,130 @@ TESSERA_INLINE void add_rows(const T* x, const T* g, const double* moments, int6
     }
 }
 
-/// Sums of grad and of grad (x - mean) / deviation over rows that have moments of their own.
+/// inverse (h - mean(h) - xhat mean(h xhat)) of a row, h = g weight and xhat = (x - mean) inverse. What rounding the mean
+/// to T does to the second sum is known from the first, and undone.
+template <class T, bool kWeighted>
+TESSERA_INLINE void row_gradient(const T* x, const T* g, const T* weight, int64_t width, double mean, double inverse,
+                                 double share, T* out) {
+  const T m = T(mean);
+  double c1, c2;
+  row_sums_of<T>(
+      width, &c1, &c2, [=]<class V>(int64_t j, V & plain, V & product) __attribute__((always_inline)) {
+        V h = elements<V>(g + j);
+        if constexpr (kWeighted) h *= elements<V>(weight + j);
+        plain += h;
+        product += h * (elements<V>(x + j) - m);
+      });
+  c2 += (double(m) - mean) * c1;
+  c1 *= share * inverse;
+  c2 *= share * inverse * inverse * inverse;
+  const T of_h = T(inverse), constant = T(c1), of_x = T(c2);
+  for (int64_t j = 0; j < width; ++j) out[j] = (kWeighted ? g[j] * weight[j] : g[j]) * of_h - constant - (x[j] - m) * of_x;
+}
+
 template <class T>
-void row_sums(const ChannelSumsKernel::Args& k) {
-  const T* x = static_cast<const T*>(k.x);
-  const T* g = static_cast<const T*>(k.grad);
-  const double* moments = k.row_moments;
-  const int64_t rows = k.rows, width = k.channels, block = ChannelSumsKernel::rows_of(1),
-                blocks = ChannelSumsKernel::blocks_of(rows, 1);
-  double* partials = k.partials;
-  parallel_for(blocks, kGrain / (block * width + 1) + 1, [=](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      double* grads = partials + b * width * 2;
-      double* products = grads + width;
-      for (int64_t c = 0; c < 2 * width; ++c) grads[c] = 0;
-      const int64_t last = (b + 1) * block < rows ? (b + 1) * block : rows;
-      int64_t i = b * block;
-      for (; i + 4 <= last; i += 4) add_rows<4>(x + i * width, g + i * width, moments + 2 * i, width, grads, products);
-      for (; i < last; ++i) add_rows<1>(x + i * width, g + i * width, moments + 2 * i, width, grads, products);
+void layer_norm(const LayerNormKernel::Args& k) {
+  const T* all = static_cast<const T*>(k.x);
+  const T* weight = static_cast<const T*>(k.weight);
+  const T* bias = static_cast<const T*>(k.bias);
+  T* outs = static_cast<T*>(k.out);
+  double* moments = k.moments;
+  const int64_t width = k.width;
+  const double eps = k.eps, share = width == 0 ? 0 : 1 / double(width);
+  parallel_for(k.rows, kGrain / (width + 16) + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* x = all + i * width;
+      T* out = outs + i * width;
+      double sum, square, unused;
+      row_sums_of<T>(
+          width, &sum,
+          &unused, [=]<class V>(int64_t j, V & a, V&) __attribute__((always_inline)) { a += elements<V>(x + j); });
+      // Distances from about the mean: their own mean says how far off it was.
+      const T about = T(sum * share);
+      row_sums_of<T>(
+          width, &sum, &square, [=]<class V>(int64_t j, V & a, V & b) __attribute__((always_inline)) {
+            const V d = elements<V>(x + j) - about;
+            a += d;
+            b += d * d;
+          });
+      const double off = sum * share, mean = double(about) + off, variance = square * share - off * off;
+      const double inverse = 1 / simd::sqrt((variance < 0 ? 0 : variance) + eps);
+      moments[2 * i] = mean;
+      moments[2 * i + 1] = inverse;
+      const T m = T(mean), s = T(inverse);
+      for (int64_t j = 0; j < width; ++j) {
+        const T y = (x[j] - m) * s;
+        out[j] = y * (weight ? weight[j] : T(1)) + (bias ? bias[j] : T(0));
+      }
     }
   });
-  join_blocks(k, blocks);
+}
+
+/// Gradients of x and of the parameters from one reading of x and grad: kRows rows at a time, which are in the first-level
+/// cache when the second of the two comes to them.
+template <int kRows, class T>
+TESSERA_INLINE void gradient_of_rows(const LayerNormKernel::Args& k, int64_t row, double* sums) {
+  const int64_t width = k.width;
+  const T* x = static_cast<const T*>(k.x) + row * width;
+  const T* g = static_cast<const T*>(k.grad) + row * width;
+  const T* weight = static_cast<const T*>(k.weight);
+  const double *moments = k.moments + 2 * row, share = width == 0 ? 0 : 1 / double(width);
+  if (k.out != nullptr)
+    for (int r = 0; r < kRows; ++r) {
+      const double mean = moments[2 * r], inverse = moments[2 * r + 1];
+      T* out = static_cast<T*>(k.out) + (row + r) * width;
+      weight != nullptr ? row_gradient<T, true>(x + r * width, g + r * width, weight, width, mean, inverse, share, out)
+                        : row_gradient<T, false>(x + r * width, g + r * width, weight, width, mean, inverse, share, out);
+    }
+  if (sums != nullptr) add_rows<kRows>(x, g, moments, width, sums, sums + width);
+}
+
+template <class T>
+void layer_norm_gradient(const LayerNormKernel::Args& k) {
+  constexpr int64_t kBlock = LayerNormKernel::kBlock;
+  const int64_t rows = k.rows, width = k.width, blocks = LayerNormKernel::blocks_of(rows);
+  parallel_for(blocks, kGrain / (kBlock * (width + 16)) + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      double* sums = k.sums != nullptr ? k.partials + b * 2 * width : nullptr;
+      if (sums != nullptr)
+        for (int64_t c = 0; c < 2 * width; ++c) sums[c] = 0;
+      const int64_t last = (b + 1) * kBlock < rows ? (b + 1) * kBlock : rows;
+      int64_t i = b * kBlock;
+      for (; i + 4 <= last; i += 4) gradient_of_rows<4, T>(k, i, sums);
+      for (; i < last; ++i) gradient_of_rows<1, T>(k, i, sums);
+    }
+  });
+  if (k.sums != nullptr) join_blocks(k.partials, blocks, 2 * width, k.sums);
+}
+
+/// The terms of one element: what is added to the channel's first and second sum.
+template <class T, class F>
+TESSERA_INLINE void sums(const ChannelSumsKernel::Args& k, bool second, F term) {
+  const int64_t rows = k.rows, channels = k.channels, inner = k.inner, block = ChannelSumsKernel::rows_of(inner),
+                blocks = ChannelSumsKernel::blocks_of(rows, inner);
+  double* partials = k.partials;
+  parallel_for(blocks, kGrain / (block * channels * inner + 1) + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      double* to = partials + b * channels * 2;
+      for (int64_t c = 0; c < 2 * channels; ++c) to[c] = 0;
+      const int64_t last = (b + 1) * block < rows ? (b + 1) * block : rows;
+      for (int64_t i = b * block; i < last; ++i) {
+        const int64_t row = i * channels * inner;
+        if (inner == 1) {
+          for (int64_t c = 0; c < channels; ++c) to[c] += term(row + c, i, c, 0);
+          if (second)
+            for (int64_t c = 0; c < channels; ++c) to[channels + c] += term(row + c, i, c, 1);
+          continue;
+        }
+        for (int64_t c = 0; c < channels; ++c) {
+          const int64_t at = row + c * inner;
+          to[c] += row_sum(inner, [=](int64_t j) { return term(at + j, i, c, 0); });
+          if (second) to[channels + c] += row_sum(inner, [=](int64_t j) { return term(at + j, i, c, 1); });
+        }
+      }
+    }
+  });
+  join_blocks(partials, blocks, 2 * channels, k.out);
 }
 
 template <class T>
@@ -231,7 +239,6 @@ void channel_sums(const ChannelSumsKernel::Args& k) {
   const T* x = static_cast<const T*>(k.x);
   const T* g = static_cast<const T*>(k.grad);
   const double* moments = k.moments;
-  const double* row_moments = k.row_moments;
   const int64_t channels = k.channels;
   switch (k.op) {
     case ChannelSumsKernel::Op::sum:
@@ -242,7 +249,6 @@ void channel_sums(const ChannelSumsKernel::Args& k) {
         return d * d;
       });
     case ChannelSumsKernel::Op::gradients:
-      if (row_moments != nullptr) return row_sums<T>(k);
       return sums<T>(k, true, [=](int64_t at, int64_t, int64_t c, int which) {
         return which == 0 ? double(g[at]) : double(g[at]) * (double(x[at]) - moments[c]) * moments[channels + c];
       });
@@ -283,7 +289,10 @@ void channel_map(const ChannelMapKernel::Args& k) {
 
 template <Isa>
 void LayerNormKernel::cpu(const Args& args) {
-  args.is_double ? layer_norm<double>(args) : layer_norm<float>(args);
+  if (args.grad == nullptr)
+    args.is_double ? layer_norm<double>(args) : layer_norm<float>(args);
+  else
+    args.is_double ? layer_norm_gradient<double>(args) : layer_norm_gradient<float>(args);
 }
 template void LayerNormKernel::cpu<kIsa>(const Args&);
 

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-/// Rows of x (rows, width) to mean 0 and variance 1, then times weight plus bias.
+/// Rows of x (rows, width) to mean 0 and variance 1, then times weight plus bias; or the gradients of that, all in one walk.
 struct LayerNormKernel {
   struct Args {
     bool is_double;
@@ -15,10 +15,14 @@ struct LayerNormKernel {
     const void* weight;  // width, or null for 1
     const void* bias;    // width, or null for 0
     double eps;
-    void* out;           // forward: y; gradient: of x
-    double* moments;     // rows x 2: mean, 1 / standard deviation; forward writes, gradient reads
-    const void* grad;    // of y; null for forward
+    void* out;         // forward: y; gradient: of x, or null
+    double* moments;   // rows x 2: mean, 1 / standard deviation; forward writes, gradient reads
+    const void* grad;  // of y; null for forward
+    double* sums;      // gradient: 2 x width, sums of grad and of grad (x - mean) / deviation over all rows; or null
+    double* partials;  // blocks_of(rows) x 2 x width where sums are wanted
   };
+  static constexpr int64_t kBlock = 256;  // rows
+  static constexpr int64_t blocks_of(int64_t rows) { return (rows + kBlock - 1) / kBlock; }
   static constexpr const char* name = "layer_norm";
   template <Isa>
   static void cpu(const Args& args);
@@ -33,11 +37,10 @@ struct ChannelSumsKernel {
     bool is_double;
     int64_t rows, channels, inner;
     const void* x;
-    const void* grad;      // gradients: of y
-    const double* moments;      // 2 x channels: mean, 1 / deviation; or null
-    const double* row_moments;  // gradients: rows x 2 in their place (layer_norm), or null
-    double* out;                // 2 x channels: sum x; sum (x - mean)^2; or sum grad and sum grad (x - mean) / deviation
-    double* partials;           // blocks x 2 x channels
+    const void* grad;       // gradients: of y
+    const double* moments;  // 2 x channels: mean, 1 / deviation; or null
+    double* out;            // 2 x channels: sum x; sum (x - mean)^2; or sum grad and sum grad (x - mean) / deviation
+    double* partials;       // blocks x 2 x channels
   };
   static constexpr int64_t rows_of(int64_t inner) { return inner >= 1024 ? 1 : 1024 / (inner < 1 ? 1 : inner); }
   static constexpr int64_t blocks_of(int64_t rows, int64_t inner) { return (rows + rows_of(inner) - 1) / rows_of(inner); }
@@ -53,7 +56,7 @@ struct ChannelMapKernel {
     bool is_double;
     int64_t rows, channels, inner;
     const void* x;
-    const void* grad;  // or null
+    const void* grad;          // or null
     const void* coefficients;  // 4 x channels: centre, of_x, offset, of_grad
     void* out;
   };

@@ -100,7 +100,7 @@ Tensor averaged(const char* name, const Tensor& x, std::shared_ptr<Windows> wind
   record(name, out, {x}, [windows, of_x = x.shape()](const Tensor& grad, Gradients& into) {
     Tensor result = Tensor::empty(of_x, grad.dtype(), grad.device());
     pool(PoolKernel::Op::average_gradient, *windows, of_x, grad, result, nullptr);
-    into.add(0, result);
+    into.add(0, std::move(result));
   });
   return out;
 }
@@ -119,7 +119,7 @@ Tensor max_pool2d(const Tensor& x, Pair kernel, MaxPool2dOptions o) {
     attach("max_pool2d", out, {x}, [windows, of_x = x.shape(), place = Saved(place)](const Tensor& grad, Gradients& into) {
       Tensor result = Tensor::empty(of_x, grad.dtype(), grad.device());
       pool(PoolKernel::Op::max_gradient, *windows, of_x, grad, result, const_cast<int32_t*>(place.get().data<int32_t>()));
-      into.add(0, result);
+      into.add(0, std::move(result));
     });
   return out;
 }

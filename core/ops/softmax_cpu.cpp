@@ -11,7 +11,6 @@ namespace tessera {
 namespace {
 
 using softmax_lines::kGroup;
-using softmax_lines::kShort;
 
 constexpr int64_t kGrain = 1 << 13;
 
@@ -35,7 +34,8 @@ TESSERA_INLINE void forward_group(bool logarithm, const T* x, int64_t step, int6
 }
 
 template <class T>
-TESSERA_INLINE void gradient_group(bool logarithm, const T* y, const T* grad, int64_t step, int64_t length, int lanes, T* out) {
+TESSERA_INLINE void gradient_group(bool logarithm, const T* y, const T* grad, int64_t step, int64_t length, int lanes,
+                                   T* out) {
   T sum[kGroup];
   for (int l = 0; l < lanes; ++l) sum[l] = 0;
   if (logarithm) {
@@ -51,15 +51,16 @@ TESSERA_INLINE void gradient_group(bool logarithm, const T* y, const T* grad, in
   }
 }
 
+/// Rows of kGroup elements or more.
 template <class T>
 void forward_row(bool logarithm, const T* x, int64_t length, T* out) {
   const T m = softmax_lines::row_largest(x, length);
   if (logarithm) {
     const T norm = simd::log(softmax_lines::row_sum<T>(length, [=](int64_t j) { return simd::exp(x[j] - m); }));
-    for (int64_t j = 0; j < length; ++j) out[j] = (x[j] - m) - norm;
+    softmax_lines::row_map(length, x, out, [=](int64_t, T value) { return (value - m) - norm; });
   } else {
     const T inverse = T(1) / softmax_lines::row_sum<T>(length, [=](int64_t j) { return out[j] = simd::exp(x[j] - m); });
-    for (int64_t j = 0; j < length; ++j) out[j] *= inverse;
+    softmax_lines::row_map(length, out, out, [=](int64_t, T value) { return value * inverse; });
   }
 }
 
@@ -67,17 +68,17 @@ template <class T>
 void gradient_row(bool logarithm, const T* y, const T* grad, int64_t length, T* out) {
   if (logarithm) {
     const T sum = softmax_lines::row_sum<T>(length, [=](int64_t j) { return grad[j]; });
-    for (int64_t j = 0; j < length; ++j) out[j] = grad[j] - simd::exp(y[j]) * sum;
+    softmax_lines::row_map(length, y, out, [=](int64_t j, T value) { return grad[j] - simd::exp(value) * sum; });
   } else {
     const T sum = softmax_lines::row_sum<T>(length, [=](int64_t j) { return grad[j] * y[j]; });
-    for (int64_t j = 0; j < length; ++j) out[j] = y[j] * (grad[j] - sum);
+    softmax_lines::row_map(length, y, out, [=](int64_t j, T value) { return value * (grad[j] - sum); });
   }
 }
 
 /// Rows [begin, end), all short, kGroup at a time through transposed copies.
 template <class T>
 void short_rows(bool logarithm, const T* x, const T* grad, T* out, int64_t length, int64_t begin, int64_t end) {
-  alignas(64) T buffer[kShort * kGroup], buffer2[kShort * kGroup];
+  alignas(64) T buffer[kGroup * kGroup], buffer2[kGroup * kGroup];
   const T* rows[kGroup];
   for (int64_t i = begin; i < end; i += kGroup) {
     const int count = end - i < kGroup ? int(end - i) : kGroup;
@@ -102,7 +103,7 @@ void run_lines(const SoftmaxKernel::Args& k) {
   const int64_t length = k.length, inner = k.inner;
   const bool logarithm = k.op == Softmax::log_softmax || k.op == Softmax::log_softmax_grad;
   if (length == 0) return;
-  if (inner == 1 && length <= kShort) {
+  if (inner == 1 && length < kGroup) {
     const int64_t groups = (k.outer + kGroup - 1) / kGroup, outer = k.outer;
     parallel_for(groups, kGrain / (length * kGroup) + 1, [=](int64_t begin, int64_t end) {
       const int64_t last = end * kGroup < outer ? end * kGroup : outer;

@@ -27,7 +27,8 @@ TESSERA_INLINE void largest(const T* x, int64_t step, int64_t length, int lanes,
 
 /// y = exp(x - m), and its sum.
 template <class T>
-TESSERA_INLINE void exponentials(const T* x, int64_t step, int64_t length, int lanes, const T* m, T* y, int64_t y_step, T* sum) {
+TESSERA_INLINE void exponentials(const T* x, int64_t step, int64_t length, int lanes, const T* m, T* y, int64_t y_step,
+                                 T* sum) {
   for (int l = 0; l < lanes; ++l) sum[l] = 0;
   for (int64_t j = 0; j < length; ++j)
     for (int l = 0; l < lanes; ++l) {
@@ -60,34 +61,54 @@ TESSERA_INLINE void scatter_rows(const T* buffer, int count, int64_t length, T* 
     for (int64_t j = 0; j < length; ++j) rows[l * length + j] = buffer[j * kGroup + l];
 }
 
-/// Largest of a long row, as `largest`.
+/// All lanes as one, halves first.
+template <class T, class F>
+TESSERA_INLINE T joined(T (&lane)[kGroup], F f) {
+  static_assert(kGroup == 16);
+  for (int l = 0; l < 8; ++l) lane[l] = f(lane[l], lane[l + 8]);
+  for (int l = 0; l < 4; ++l) lane[l] = f(lane[l], lane[l + 4]);
+  return f(f(lane[0], lane[2]), f(lane[1], lane[3]));
+}
+
+/// Largest of a row of kGroup elements or more, as `largest`. The last kGroup overlap those before.
 template <class T>
 TESSERA_INLINE T row_largest(const T* x, int64_t length) {
   T lane[kGroup];
-  T m = x[0];
-  int64_t j = 0;
-  if (length >= kGroup) {
-    for (int l = 0; l < kGroup; ++l) lane[l] = x[l];
-    for (j = kGroup; j + kGroup <= length; j += kGroup)
-      for (int l = 0; l < kGroup; ++l) lane[l] = x[j + l] > lane[l] ? x[j + l] : lane[l];
-    for (int l = 0; l < kGroup; ++l) m = lane[l] > m ? lane[l] : m;
-  }
-  for (; j < length; ++j) m = x[j] > m ? x[j] : m;
+  for (int l = 0; l < kGroup; ++l) lane[l] = x[length - kGroup + l];
+  for (int64_t j = 0; j + kGroup <= length; j += kGroup)
+    for (int l = 0; l < kGroup; ++l) lane[l] = x[j + l] > lane[l] ? x[j + l] : lane[l];
+  const T m = joined(lane, [](T a, T b) { return b > a ? b : a; });
   return m == -T(__builtin_inff()) ? T(0) : m;
 }
 
-/// Sum of f(j) for j < length, in kGroup lanes joined in a fixed order.
+/// Sum of f(j) for j < length, kGroup or more, in kGroup lanes joined in a fixed order. f is called twice for some j.
 template <class T, class F>
 TESSERA_INLINE T row_sum(int64_t length, F f) {
   T lane[kGroup] = {};
   int64_t j = 0;
   for (; j + kGroup <= length; j += kGroup)
     for (int l = 0; l < kGroup; ++l) lane[l] += f(j + l);
-  T sum = 0;
-  for (; j < length; ++j) sum += f(j);
-  for (int step = 1; step < kGroup; step *= 2)
-    for (int l = 0; l + step < kGroup; l += 2 * step) lane[l] += lane[l + step];
-  return sum + lane[0];
+  if (j < length) {
+    const int known = int(kGroup - (length - j));
+    T tail[kGroup];
+    for (int l = 0; l < kGroup; ++l) tail[l] = f(length - kGroup + l);
+    // As vectors: the compiler's own idea of this is a loop from lane `known` on, one by one.
+    using V = simd::Vec<T, kGroup>;
+    const V fresh = simd::iota<T, kGroup>() < simd::splat<kGroup>(T(known)) ? V{} : simd::load<kGroup>(tail);
+    simd::store<kGroup>(lane, simd::load<kGroup>(lane) + fresh);
+  }
+  return joined(lane, [](T a, T b) { return a + b; });
+}
+
+/// out[j] = f(j, in[j]) for j < length, kGroup or more. in may be out; f is called twice for some j.
+template <class T, class F>
+TESSERA_INLINE void row_map(int64_t length, const T* in, T* out, F f) {
+  const int64_t last = length - kGroup;
+  T tail[kGroup];
+  for (int l = 0; l < kGroup; ++l) tail[l] = f(last + l, in[last + l]);
+  for (int64_t j = 0; j < last; j += kGroup)
+    for (int l = 0; l < kGroup; ++l) out[j + l] = f(j + l, in[j + l]);
+  for (int l = 0; l < kGroup; ++l) out[last + l] = tail[l];
 }
 
 }  // namespace TESSERA_TARGET_ISA

@@ -228,7 +228,7 @@ Sorted ordered(const char* op, const Tensor& x, int dim, int64_t k, bool descend
                    }
              });
            });
-           into.add(0, result);
+           into.add(0, std::move(result));
          });
   return out;
 }
