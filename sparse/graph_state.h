@@ -11,6 +11,8 @@
 /// What is behind a Graph handle, for files of sparse/ that need more than the public arrays.
 namespace tessera {
 
+struct SourceBlocks;
+
 struct Schedule {
   std::vector<Chunk> chunks;
   std::vector<Hub> hubs;
@@ -24,9 +26,10 @@ struct GraphState {
   Tensor rowptr, col, edge_id;
   Once<Tensor> in_degree;
   Once<Schedule> schedule;
-  Once<std::shared_ptr<const void>> gcn_norm;  // the GcnNorm of the default options
-  Once<std::shared_ptr<const void>> looped;    // the LoopedGraph without weights
-  Once<Graph> in_id_order;                     // with rows in the order of edge ids; undefined when they are
+  Once<std::shared_ptr<const void>> gcn_norm;               // the GcnNorm of the default options
+  Once<std::shared_ptr<const void>> looped;                 // the LoopedGraph without weights
+  Once<std::shared_ptr<const SourceBlocks>> source_blocks;  // null where they do not pay
+  Once<Graph> in_id_order;                                  // with rows in the order of edge ids; undefined when they are
 
   GraphState* other = nullptr;     // the reverse direction
   std::atomic<bool> built{false};  // whether the arrays are there; the reverse direction's are made on demand

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "tessera/core/autograd.h"
@@ -16,6 +17,7 @@
 #include "tessera/scatter/rows.h"
 #include "tessera/sparse/graph_state.h"
 #include "tessera/sparse/sddmm.h"
+#include "tessera/sparse/source_blocks.h"
 #include "tessera/sparse/spmm_kernels.h"
 
 namespace tessera {
@@ -101,20 +103,17 @@ int64_t partial_bytes(const Graph& graph, const Tensor& x) {
 }
 
 /// The line of TESSERA_LOG=dispatch.
-void log_choice(const char* reduce, const SpmmArgs& k, const char* how) {
+void log_choice(const char* reduce, const SpmmArgs& k, const std::string& how) {
   const int64_t row_bytes = k.width * (k.type == FloatType::f64 ? 8 : k.type == FloatType::f32 ? 4 : 2);
   const Fetch fetch = fetch_of(k.x_rows * row_bytes);
   const int64_t ahead = fetch_distance(fetch, std::clamp<int64_t>(row_bytes / 64, 1, 4));
-  const char* note = *how != '\0'   ? how
-                     : k.heads == 1 ? "one weight an edge at most"
-                                    : "one head at a time, as a head's columns are no multiple of 4";
   log_dispatch("spmm {}: cpu {}, {} threads; {} rows, {} edges, {} bytes a row of x; {} chunks, {} hubs cut in {}; {}; {}",
                reduce, name(active_isa()), threads(), k.rows, k.num_edges, row_bytes, k.num_chunks, k.num_hubs,
                k.num_hubs > 0 ? k.hubs[k.num_hubs - 1].slot_end : 0,
                fetch == Fetch::none   ? std::string("rows not prefetched, they fit the second-level cache")
                : fetch == Fetch::near ? "rows prefetched " + std::to_string(ahead) + " edges ahead to the first level"
                                       : "rows prefetched " + std::to_string(ahead) + " edges ahead to the second level",
-               note);
+               how);
 }
 
 /// Forward of a sum or a mean, without checks or history.
@@ -123,8 +122,25 @@ Tensor sum_edges(const Graph& graph, const Tensor& x, const Terms& terms) {
   Scratch<char> partials(partial_bytes(graph, x));
   const SpmmArgs args = args_of(graph, x, terms, out, partials.data());
   const bool together = args.heads > 1 && args.width / args.heads % 4 == 0;
-  if (logs_dispatch()) log_choice(terms.mean ? "mean" : "sum", args, together ? "all heads at once" : "");
-  if (together)
+  const char* why_whole = terms.weight.defined() ? "edges have weights" : "elements are not f32";
+  std::shared_ptr<const SourceBlocks> blocks;
+  if (!terms.weight.defined() && x.dtype() == DType::f32) blocks = source_blocks(graph, args.width, &why_whole);
+  if (logs_dispatch())
+    log_choice(terms.mean ? "mean" : "sum", args,
+               together            ? std::string("all heads at once")
+               : args.heads > 1    ? "one head at a time, as a head's columns are no multiple of 4"
+               : blocks != nullptr ? "by blocks of 16384 sources"
+                                   : std::string("whole rows, as ") + why_whole);
+  Scratch<float> panel(blocks != nullptr ? kSourceBlock * SpmmBlockedKernel::kPanel : 0);
+  if (blocks != nullptr)
+    run<SpmmBlockedKernel>(x.device(), {.spmm = args,
+                                        .source = blocks->source.data(),
+                                        .runs = blocks->runs.data(),
+                                        .chunks = blocks->chunks.data(),
+                                        .block_chunks = blocks->block_chunks.data(),
+                                        .num_blocks = int64_t(blocks->block_chunks.size()) - 1,
+                                        .panel = panel.data()});
+  else if (together)
     run<SpmmHeadsKernel>(x.device(), args);
   else if (size_of(x.dtype()) == 2)
     run<SpmmHalfKernel>(x.device(), args);

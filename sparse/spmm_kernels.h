@@ -62,6 +62,39 @@ struct SpmmHeadsKernel {
   static inline void (*cuda)(const Args&) = nullptr;
 };
 
+/// Sources of a block (sparse/source_blocks.h).
+inline constexpr int64_t kSourceBlock = int64_t{1} << 14;
+
+/// The edges that a block of sources has to one row: so many, and whether the row has none in earlier blocks, or later ones.
+struct Run {
+  int32_t row;
+  uint32_t edges : 30, first : 1, last : 1;
+};
+
+/// Runs [run_begin, run_end) of a block; the first one's edges start at edge_begin.
+struct RunChunk {
+  int64_t edge_begin, run_begin, run_end;
+};
+
+/// The same as SpmmKernel for f32 without weights, block of sources by block of sources. Every row has a first and a last
+/// run, of no edges if need be.
+struct SpmmBlockedKernel {
+  struct Args {
+    SpmmArgs spmm;
+    const uint16_t* source;
+    const Run* runs;
+    const RunChunk* chunks;
+    const int64_t* block_chunks;
+    int64_t num_blocks;
+    float* panel;  // kSourceBlock x kPanel
+  };
+  static constexpr int64_t kPanel = 64;  // columns that a block is walked for at a time
+  static constexpr const char* name = "spmm";
+  template <Isa>
+  static void cpu(const Args& args);
+  static inline void (*cuda)(const Args&) = nullptr;
+};
+
 /// out[edge, h] = row factor * src_scale[s] * dot(grad[d], x[s]) over the columns of head h: the gradient of weights per
 /// head.
 struct HeadDotsKernel {

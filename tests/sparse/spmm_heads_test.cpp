@@ -115,7 +115,7 @@ TEST(SpmmHeads, SaysWhatRuns) {
   };
   EXPECT_EQ(line(8, 2, Reduce::sum), "all heads at once\n");
   EXPECT_EQ(line(6, 2, Reduce::sum), "one head at a time, as a head's columns are no multiple of 4\n");
-  EXPECT_EQ(line(6, 0, Reduce::mean), "one weight an edge at most\n");
+  EXPECT_EQ(line(6, 0, Reduce::mean), "whole rows, as x is small\n");
   EXPECT_EQ(line(6, 0, Reduce::max), "no winners kept\n");
   set_log_dispatch(true);
   testing::internal::CaptureStderr();
@@ -124,7 +124,7 @@ TEST(SpmmHeads, SaysWhatRuns) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "tessera: spmm sum: cpu baseline, " + std::to_string(threads()) +
                 " threads; 2 rows, 4 edges, 256 bytes a row of x; 1 chunks, 0 hubs cut in 0; rows not prefetched, they fit "
-                "the second-level cache; one weight an edge at most\n");
+                "the second-level cache; whole rows, as x is small\n");
 }
 
 }  // namespace
