@@ -1,9 +1,21 @@
 #include "tessera/core/ops/activation.h"
 
 #include "tessera/core/kernel.h"
+#include "tessera/core/ops/unary.h"
 #include "tessera/core/ops/unary_kernels.h"
 
 namespace tessera {
+
+Tensor activate(const Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::none: break;
+    case Activation::relu: return relu(x);
+    case Activation::elu: return elu(x);
+    case Activation::tanh: return tanh(x);
+    case Activation::sigmoid: return sigmoid(x);
+  }
+  return x;
+}
 
 Tensor activation_gradient(Activation activation, const Tensor& y, const Tensor& grad) {
   Unary op = Unary::relu;
