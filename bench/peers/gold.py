@@ -188,6 +188,53 @@ class Citation(torch.nn.Module):
         return self.convs[1](torch.nn.functional.elu(self.convs[0](x, edge_index)), edge_index)
 
 
+class SgcNet(torch.nn.Module):
+    """PyG's benchmark/citation/sgc.py, without its log-softmax."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.SGConv(CHANNELS, 3, K=2)
+
+    def forward(self, x, edge_index):
+        return self.conv1(x, edge_index)
+
+
+class AppnpNet(torch.nn.Module):
+    """PyG's benchmark/citation/appnp.py, without dropout and its log-softmax."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin1 = torch.nn.Linear(CHANNELS, 5)
+        self.lin2 = torch.nn.Linear(5, 3)
+        self.prop1 = nn.APPNP(K=4, alpha=0.2)
+
+    def forward(self, x, edge_index):
+        return self.prop1(self.lin2(torch.relu(self.lin1(x))), edge_index)
+
+
+def model_cases():
+    """Models, all without dropout, and on fewer graphs than their layers."""
+    c = CHANNELS
+    every = {}
+    def add(name, make, call=plain, graphs=("odd", "single"), **arguments):
+        every[name] = Case(make, call, graphs=graphs, **arguments)
+    add("sgc_model", SgcNet)
+    add("appnp_model", AppnpNet)
+    add("gcn_model", lambda: nn.models.GCN(c, 5, 3, 2))
+    add("gcn_model.weighted", lambda: nn.models.GCN(c, 5, 2, 2, norm="graph_norm"),
+        lambda l, t: l(t["x"], t["edge_index"], edge_weight=t["edge_weight"], batch=t["batch"], batch_size=len(t["sizes"])),
+        needs=("edge_weight", "batch"), graphs=("odd", "batch"))
+    add("graph_sage_model", lambda: nn.models.GraphSAGE(c, 5, 3, 2))
+    add("graph_sage_model.one_layer", lambda: nn.models.GraphSAGE(c, 5, 1, 2, aggr="max"))
+    add("graph_sage_model.batch_norm", lambda: nn.models.GraphSAGE(c, 5, 3, 2, norm="batch_norm", jk="last", act="elu"),
+        graphs=("odd", "bare"))
+    add("graph_sage_model.layer_norm", lambda: nn.models.GraphSAGE(c, 5, 2, 2, norm="layer_norm", act_first=True, jk="cat"),
+        graphs=("odd", "bare"))
+    add("graph_sage_model.max", lambda: nn.models.GraphSAGE(c, 4, 3, 2, act="tanh", jk="max"))
+    add("graph_sage_model.lstm", lambda: nn.models.GraphSAGE(c, 4, 2, 2, jk="lstm"), graphs=("odd",))
+    return every
+
+
 def cases():
     c = CHANNELS
     every = {}
@@ -263,6 +310,7 @@ def cases():
                                     needs=("batch",), graphs=pool_graphs)
     every["sag_pooling.min_score"] = Case(lambda: nn.SAGPooling(c, min_score=0.3), pooled, needs=("batch",),
                                           graphs=pool_graphs)
+    every |= model_cases()
     return every
 
 

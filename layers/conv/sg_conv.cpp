@@ -1,11 +1,17 @@
 #include "tessera/layers/conv/sg_conv.h"
 
+#include "tessera/core/ops/arrange.h"
 #include "tessera/core/ops/elementwise.h"
 #include "tessera/core/ops/matmul.h"
 #include "tessera/sparse/normalise.h"
 #include "tessera/sparse/spmm.h"
 
 namespace tessera {
+namespace {
+
+Tensor with_bias(const Tensor& x, const Tensor& bias) { return bias.defined() ? add_bias(x, bias) : x; }
+
+}  // namespace
 
 SgConv::SgConv(int64_t in, int64_t out, Generator& generator, SgConvOptions given)
     : lin(in, out, generator, {.bias = given.bias}), options(given) {}
@@ -22,8 +28,11 @@ Tensor propagate(const Tensor& x, const Graph& graph, const Tensor& edge_weight,
 
 Tensor SgConv::operator()(const Tensor& x, const Graph& graph, const Tensor& edge_weight) const {
   if (lin.weight.dim(0) >= lin.weight.dim(1)) return lin(propagate(x, graph, edge_weight, options));
-  const Tensor out = propagate(matmul(x, lin.weight, {.transpose_b = true}), graph, edge_weight, options);
-  return lin.bias.defined() ? add_bias(out, lin.bias) : out;
+  return with_bias(propagate(matmul(x, lin.weight, {.transpose_b = true}), graph, edge_weight, options), lin.bias);
+}
+
+Tensor SgConv::operator()(const SparseMatrix& x, const Graph& graph, const Tensor& edge_weight) const {
+  return with_bias(propagate(matmul(x, transpose(lin.weight)), graph, edge_weight, options), lin.bias);
 }
 
 }  // namespace tessera

@@ -1,41 +1,38 @@
 #include "tessera/layers/models/gcn.h"
 
 #include "tessera/core/ops/dropout.h"
-#include "tessera/core/ops/elementwise.h"
 
 namespace tessera {
 namespace {
 
 template <class Features>
-Tensor forward(const Gcn& model, const Features& x, const Graph& graph, Generator& generator) {
-  const GcnOptions& options = model.options;
-  const bool drop_input = model.training && options.input_dropout > 0;
-  Tensor h = drop_input ? model.convs[0](dropout(x, options.input_dropout, generator), graph) : model.convs[0](x, graph);
-  for (size_t i = 1; i < model.convs.size(); ++i) {
-    h = relu(h);
-    if (model.training && options.dropout > 0) h = dropout(h, options.dropout, generator);
-    h = model.convs[i](h, graph);
-  }
-  return h;
+Tensor forward(const Gcn& model, const Features& x, const Graph& graph, Generator& generator, const Tensor& edge_weight,
+               const SegmentPlan& nodes) {
+  const GnnOptions& options = model.options;
+  const auto layer = [&](size_t i, const Tensor& h) {
+    if (i > 0) return model.convs[i](h, graph, edge_weight);
+    const bool drops = model.training && options.input_dropout > 0;
+    return drops ? model.convs[0](dropout(x, options.input_dropout, generator), graph, edge_weight)
+                 : model.convs[0](x, graph, edge_weight);
+  };
+  return model.between(options, model.training, layer, generator, nodes);
 }
 
 }  // namespace
 
-Gcn::Gcn(const GcnOptions& given, Generator& generator) : options(given) {
-  check(given.in >= 1 && given.hidden >= 1 && given.out >= 1, "gcn: sizes in {}, hidden {} and out {} need to be 1 or more",
-        given.in, given.hidden, given.out);
-  check(given.layers >= 1, "gcn: {} layers asked but needs 1 or more", given.layers);
-  for (int i = 0; i < given.layers; ++i)
-    convs.emplace_back(i == 0 ? given.in : given.hidden, i + 1 == given.layers ? given.out : given.hidden, generator,
-                       given.conv);
+Gcn::Gcn(const GnnOptions& given, Generator& generator, const GcnConvOptions& conv) : options(given) {
+  for (const LayerSizes& size : layer_sizes("gcn", options)) convs.emplace_back(size.in, size.out, generator, conv);
+  between = BetweenLayers(options, generator);
 }
 
-Tensor Gcn::operator()(const Tensor& x, const Graph& graph, Generator& generator) const {
-  return forward(*this, x, graph, generator);
+Tensor Gcn::operator()(const Tensor& x, const Graph& graph, Generator& generator, const Tensor& edge_weight,
+                       const SegmentPlan& nodes) const {
+  return forward(*this, x, graph, generator, edge_weight, nodes);
 }
 
-Tensor Gcn::operator()(const SparseMatrix& x, const Graph& graph, Generator& generator) const {
-  return forward(*this, x, graph, generator);
+Tensor Gcn::operator()(const SparseMatrix& x, const Graph& graph, Generator& generator, const Tensor& edge_weight,
+                       const SegmentPlan& nodes) const {
+  return forward(*this, x, graph, generator, edge_weight, nodes);
 }
 
 }  // namespace tessera

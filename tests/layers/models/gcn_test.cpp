@@ -11,6 +11,7 @@
 #include "tessera/datasets/graph/find.h"
 #include "tessera/tests/support/cases.h"
 #include "tessera/tests/support/data.h"
+#include "tessera/tests/support/gold.h"
 
 namespace tessera {
 namespace {
@@ -51,7 +52,8 @@ void expect_same_for_every_thread_count(const Task& task, int epochs) {
   const StateDict one = trained(task, epochs);
   for (const int count : {2, 3}) {
     set_threads(count);
-    for (const auto& [name, tensor] : trained(task, epochs)) EXPECT_TRUE(same_bits(tensor, one.at(name))) << name << " " << count;
+    for (const auto& [name, tensor] : trained(task, epochs))
+      EXPECT_TRUE(same_bits(tensor, one.at(name))) << name << " " << count;
   }
   set_threads(before);
 }
@@ -61,6 +63,21 @@ TEST(Gcn, KarateWeightsDoNotDependOnThreads) { expect_same_for_every_thread_coun
 TEST(Gcn, CoraWeightsDoNotDependOnThreads) {
   if (!have_shared_data("planetoid/cora")) return;
   expect_same_for_every_thread_count(load("cora", shared_data()), 20);
+}
+
+TEST(Gcn, EqualsPyG) {
+  Generator random(1);
+  verify_gold("gcn_model", Gcn({.in = 6, .hidden = 5, .out = 2, .layers = 3, .dropout = 0}, random),
+              [](const Gcn& m, const GoldGraph& g) {
+                Generator unused(1);
+                return m(g.x, g.graph, unused);
+              });
+  verify_gold("gcn_model.weighted",
+              Gcn({.in = 6, .hidden = 5, .out = 2, .dropout = 0, .norm = NodeNorm::Kind::graph}, random),
+              [](const Gcn& m, const GoldGraph& g) {
+                Generator unused(1);
+                return m(g.x, g.graph, unused, g.edge_weight, g.nodes);
+              });
 }
 
 TEST(Gcn, StateNamesAndEvaluation) {
@@ -109,6 +126,8 @@ TEST(Gcn, Errors) {
       {[&] { Gcn({.in = 0, .out = 3}, random); },
        "InvalidArgument: gcn: sizes in 0, hidden 16 and out 3 need to be 1 or more"},
       {[&] { Gcn({.in = 4, .out = 3, .layers = 0}, random); }, "InvalidArgument: gcn: 0 layers asked but needs 1 or more"},
+      {[&] { Gcn({.in = 4, .out = 3, .dropout = 1.5}, random); },
+       "InvalidArgument: gcn: dropout is 1.5 but needs to be in [0, 1]"},
   });
 }
 
