@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tessera/core/once.h"
+#include "tessera/scatter/segment_plan.h"
 #include "tessera/sparse/graph.h"
 #include "tessera/sparse/schedule.h"
 
@@ -29,6 +30,7 @@ struct GraphState {
   Once<std::shared_ptr<const void>> gcn_norm;               // the GcnNorm of the default options
   Once<std::shared_ptr<const void>> looped;                 // the LoopedGraph without weights
   Once<std::shared_ptr<const SourceBlocks>> source_blocks;  // null where they do not pay
+  Once<SegmentPlan> edge_plan;                              // the row of each edge, by edge id
   Once<Graph> in_id_order;                                  // with rows in the order of edge ids; undefined when they are
 
   GraphState* other = nullptr;     // the reverse direction
