@@ -212,6 +212,81 @@ class AppnpNet(torch.nn.Module):
         return self.prop1(self.lin2(torch.relu(self.lin1(x))), edge_index)
 
 
+class AlikeConv(nn.MessagePassing):
+    """A user's own layer: layers/conv/message_passing.h shows it."""
+
+    def __init__(self):
+        super().__init__(aggr="mean")
+        self.lin = torch.nn.Linear(CHANNELS, 4)
+
+    def forward(self, x, edge_index):
+        return self.propagate(edge_index, x=x)
+
+    def message(self, x_i, x_j):
+        return x_j * torch.exp(-((x_i - x_j) ** 2).sum(1, keepdim=True))
+
+    def update(self, received, x):
+        return self.lin(received + x)
+
+
+def message_cases():
+    """Convolutions whose messages are more than a neighbour's row; GEN and PNA of 4 channels, and their options on two
+    graphs, to keep the files small."""
+    c, few = CHANNELS, ("odd", "single")
+    every = {}
+    def add(name, make, call=plain, **arguments):
+        if call is edge_attributed:
+            arguments.setdefault("needs", ("edge_attr",))
+        every[name] = Case(make, call, **arguments)
+    add("message_passing", AlikeConv)
+    add("gine_conv", lambda: nn.GINEConv(mlp(False)), edge_attributed, edge_dim=c)
+    add("gine_conv.edge_dim", lambda: nn.GINEConv(mlp(False), eps=0.3, train_eps=True, edge_dim=3), edge_attributed)
+    for aggr in ("max", "min", "mean", "sum"):
+        add(f"edge_conv.{aggr}", lambda a=aggr: nn.EdgeConv(
+            torch.nn.Sequential(torch.nn.Linear(2 * c, 5), torch.nn.ReLU(), torch.nn.Linear(5, 4)), aggr=a),
+            graphs=tuple(GRAPHS) if aggr == "max" else few)
+    def initial(layer, t):
+        return layer(t["x"], t["x"] * t["x"], t["edge_index"], t.get("edge_weight"))
+    add("gcn2_conv", lambda: nn.GCN2Conv(c, 0.1, 0.5, 2), initial)
+    add("gcn2_conv.unshared", lambda: nn.GCN2Conv(c, 0.2, 0.5, 3, shared_weights=False), initial, needs=("edge_weight",))
+    add("gcn2_conv.bare", lambda: nn.GCN2Conv(c, 0.3, normalize=False), initial, needs=("edge_weight",))
+    for block in ("res+", "res", "dense", "plain"):
+        add(f"deep_gcn_layer.{block.replace('+', '_plus')}", lambda b=block: nn.DeepGCNLayer(
+            nn.GCNConv(c, c), torch.nn.LayerNorm(c), torch.nn.ELU(), block=b), graphs=few)
+    def gen(option, edges=False, out=4, graphs=few, **arguments):
+        add(f"gen_conv.{option}", lambda: nn.GENConv(4, out, **arguments), edge_attributed if edges else plain,
+            graphs=graphs, edge_dim=arguments.get("edge_dim", out), channels=4)
+    gen("softmax", graphs=("odd", "bare", "batch"))
+    gen("softmax_t", out=3, norm="layer", t=0.5, learn_t=True, bias=True)
+    gen("softmax_sg", norm="layer", aggr="softmax_sg", t=2.0)
+    gen("edges", edges=True, graphs=tuple(GRAPHS), norm="layer", learn_t=True)
+    gen("edge_dim", edges=True, out=3, norm="layer", edge_dim=3, t=0.7)
+    gen("edges_sg", edges=True, norm="layer", aggr="softmax_sg")
+    gen("message_norm", edges=True, norm="layer", msg_norm=True, learn_msg_scale=True)
+    gen("message_norm_wider", out=5, norm="instance", msg_norm=True)
+    gen("power", norm="layer", aggr="powermean", p=2.0)
+    gen("power_p", edges=True, norm="layer", aggr="powermean", p=1.5, learn_p=True)
+    gen("power_one", norm=None, aggr="powermean", num_layers=1)
+    gen("mean", norm="instance", aggr="mean", num_layers=3, expansion=1)
+    gen("sum", edges=True, norm=None, aggr="sum", num_layers=3, bias=True)
+    gen("max", norm="layer", aggr="max")
+    gen("min", edges=True, norm="layer", aggr="min")
+    degrees = torch.tensor([2, 3, 4, 1, 0, 1])
+    def pna(option, aggregators, scalers, edges=False, graphs=few, **arguments):
+        add(f"pna_conv.{option}", lambda: nn.PNAConv(4, 2, aggregators.split(), scalers.split(), degrees, **arguments),
+            edge_attributed if edges else plain, graphs=graphs, channels=4)
+    usual, scalings = "mean min max std", "identity amplification attenuation"
+    pna("plain", usual, scalings, graphs=tuple(GRAPHS))
+    pna("every", "sum mean min max var std", scalings + " linear inverse_linear", train_norm=True)
+    pna("one", "max", "linear")
+    pna("edges", "sum mean min max var std", scalings, edges=True, edge_dim=3)
+    pna("towers", usual, "identity attenuation", towers=2)
+    pna("divided", usual, "inverse_linear amplification", towers=2, divide_input=True, post_layers=2, act="elu")
+    pna("deep", usual, scalings, pre_layers=2, post_layers=3)
+    pna("deep_edges", usual, "identity linear", edges=True, edge_dim=3, towers=2, divide_input=True, pre_layers=3)
+    return every
+
+
 def model_cases():
     """Models, all without dropout, and on fewer graphs than their layers."""
     c = CHANNELS
@@ -310,7 +385,7 @@ def cases():
                                     needs=("batch",), graphs=pool_graphs)
     every["sag_pooling.min_score"] = Case(lambda: nn.SAGPooling(c, min_score=0.3), pooled, needs=("batch",),
                                           graphs=pool_graphs)
-    every |= model_cases()
+    every |= message_cases() | model_cases()
     return every
 
 

@@ -94,7 +94,8 @@ MessageNorm::MessageNorm(bool learn_scale) : scale(ones(Shape{1})) {
 
 Tensor MessageNorm::operator()(const Tensor& x, const Tensor& message) const {
   check_rows("message_norm", x, {});
-  check(message.shape() == x.shape(), "message_norm: message has shape {} but x has {}", message.shape(), x.shape());
+  check(message.ndim() == 2 && message.dim(0) == x.dim(0), "message_norm: message has shape {} but needs to be [{}, C]",
+        message.shape(), x.dim(0));
   const Tensor direction = div(message, clamp(row_length(message), 1e-12, 1e300));
   return mul(mul(direction, row_length(x)), scale);
 }

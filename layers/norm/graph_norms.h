@@ -82,7 +82,7 @@ struct PairNormOptions {
 Tensor pair_norm(const Tensor& x, const SegmentPlan& nodes = {}, const PairNormOptions& options = {});
 
 /// Li et al., arXiv 2006.07739: message / |message| * |x| * scale, row by row; rows shorter than 1e-12 are divided by
-/// that. State: `scale` (1), a parameter with `learn_scale`.
+/// that. message (N, C'), x (N, C): of x the lengths matter alone. State: `scale` (1), a parameter with `learn_scale`.
 struct MessageNorm {
   Tensor scale;
 
