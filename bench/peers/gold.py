@@ -229,6 +229,47 @@ class AlikeConv(nn.MessagePassing):
         return self.lin(received + x)
 
 
+class Gcn2Net(torch.nn.Module):
+    """PyG's examples/gcn2_cora.py, without dropout and its log-softmax, normalising by itself."""
+
+    def __init__(self, **arguments):
+        super().__init__()
+        self.lins = torch.nn.ModuleList([torch.nn.Linear(CHANNELS, 5), torch.nn.Linear(5, 2)])
+        self.convs = torch.nn.ModuleList([nn.GCN2Conv(5, 0.1, 0.5, layer + 1, **arguments) for layer in range(3)])
+
+    def forward(self, x, edge_index):
+        x = x_0 = self.lins[0](x).relu()
+        for conv in self.convs:
+            x = conv(x, x_0, edge_index).relu()
+        return self.lins[1](x)
+
+
+class DeeperGcnNet(torch.nn.Module):
+    """PyG's examples/ogbn_proteins_deepgcn.py, without dropout; with a readout as in OGB's models of molecules."""
+
+    def __init__(self, encoders=True, norm="layer", readout=None):
+        super().__init__()
+        hidden = 4 if encoders else CHANNELS
+        if encoders:
+            self.node_encoder = torch.nn.Linear(CHANNELS, hidden)
+            self.edge_encoder = torch.nn.Linear(3, hidden)
+        self.layers, self.readout = torch.nn.ModuleList(), readout
+        for _ in range(3):
+            conv = nn.GENConv(hidden, hidden, aggr="softmax", t=1.0, learn_t=True, num_layers=2, norm=norm)
+            own = torch.nn.LayerNorm(hidden) if norm == "layer" else nn.BatchNorm(hidden)
+            self.layers.append(nn.DeepGCNLayer(conv, own, torch.nn.ReLU(), block="res+"))
+        self.lin = torch.nn.Linear(hidden, 2)
+
+    def forward(self, x, edge_index, edge_attr=None, batch=None, size=None):
+        if hasattr(self, "node_encoder"):
+            x, edge_attr = self.node_encoder(x), self.edge_encoder(edge_attr)
+        x = self.layers[0].conv(x, edge_index, edge_attr)
+        for layer in self.layers[1:]:
+            x = layer(x, edge_index, edge_attr)
+        x = self.layers[0].act(self.layers[0].norm(x))
+        return self.lin(x if self.readout is None else self.readout(x, batch, size))
+
+
 def message_cases():
     """Convolutions whose messages are more than a neighbour's row; GEN and PNA of 4 channels, and their options on two
     graphs, to keep the files small."""
@@ -306,6 +347,22 @@ def model_cases():
     add("graph_sage_model.layer_norm", lambda: nn.models.GraphSAGE(c, 5, 2, 2, norm="layer_norm", act_first=True, jk="cat"),
         graphs=("odd", "bare"))
     add("graph_sage_model.max", lambda: nn.models.GraphSAGE(c, 4, 3, 2, act="tanh", jk="max"))
+    perceptron = dict(call=lambda l, t: l(t["x"]), graphs=("odd",))
+    add("mlp", lambda: nn.MLP([c, 5, 4, 3]), **perceptron)
+    add("mlp.act_first", lambda: nn.MLP([c, 5, 3], act="tanh", act_first=True, bias=False), **perceptron)
+    add("mlp.not_plain", lambda: nn.MLP([c, 4], act="elu", norm=None, plain_last=False), **perceptron)
+    add("mlp.graph_norm", lambda: nn.MLP([c, 5, 4], norm="graph_norm"), by_graph, needs=("batch",), graphs=("batch",))
+    add("gin_model", lambda: nn.models.GIN(c, 5, 3, 2, train_eps=True))
+    add("gin_model.wide", lambda: nn.models.GIN(c, 8, 1, 8, eps=0.5))
+    add("gin_model.batch_norm", lambda: nn.models.GIN(c, 5, 2, 2, norm="batch_norm", jk="cat"), graphs=("odd", "batch"))
+    add("gcn2_model", Gcn2Net)
+    add("gcn2_model.unshared", lambda: Gcn2Net(shared_weights=False))
+    add("deeper_gcn_model", DeeperGcnNet, edge_attributed, needs=("edge_attr",))
+    add("deeper_gcn_model.no_edges", lambda: DeeperGcnNet(encoders=False), graphs=("odd",))
+    for name, norm in (("mean", "layer"), ("max", "batch")):
+        add(f"deeper_gcn_model.{name}", lambda n=name, m=norm: DeeperGcnNet(norm=m, readout=getattr(nn, f"global_{n}_pool")),
+            lambda l, t: l(t["x"], t["edge_index"], t["edge_attr"], t["batch"], len(t["sizes"])),
+            needs=("edge_attr", "batch"), graphs=("batch",))
     add("graph_sage_model.lstm", lambda: nn.models.GraphSAGE(c, 4, 2, 2, jk="lstm"), graphs=("odd",))
     return every
 

@@ -19,7 +19,7 @@ enum class Jump : uint8_t {
   lstm,
 };
 
-/// Of models that are layers of one kind: `Gcn`, `GraphSage`. The names are torch_geometric.nn.models.BasicGNN's.
+/// Of models that are layers of one kind: `Gcn`, `GraphSage`, `Gin`. The names are torch_geometric.nn.models.BasicGNN's.
 struct GnnOptions {
   int64_t in = 0;
   int64_t hidden = 16;
