@@ -15,8 +15,7 @@ Linear::Linear(int64_t in, int64_t out, Generator& generator, LinearOptions opti
 Tensor Linear::operator()(const Tensor& x) const {
   check(x.ndim() == 2 && x.dim(1) == weight.dim(1), "linear: x has shape {} but needs to be [N, {}]", x.shape(),
         weight.dim(1));
-  const Tensor out = matmul(x, weight, {.transpose_b = true});
-  return bias.defined() ? add_bias(out, bias) : out;
+  return matmul(x, weight, {.transpose_b = true, .bias = bias});
 }
 
 Tensor Linear::operator()(const SparseMatrix& x) const {
