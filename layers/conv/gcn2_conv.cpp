@@ -1,7 +1,9 @@
 #include "tessera/layers/conv/gcn2_conv.h"
 
 #include <cmath>
+#include <vector>
 
+#include "tessera/core/ops/create.h"
 #include "tessera/core/ops/elementwise.h"
 #include "tessera/core/ops/matmul.h"
 #include "tessera/layers/init.h"
@@ -11,10 +13,13 @@
 namespace tessera {
 namespace {
 
-/// (1 - beta) h + beta h w.
+/// (1 - beta) h + beta h w = h ((1 - beta) I + beta w): what is channels x channels is mixed, not what is N x channels.
 Tensor identity_mapped(const Tensor& h, const Tensor& w, double beta) {
-  const Tensor mapped = matmul(h, w);
-  return beta == 1 ? mapped : add(scale(h, 1 - beta), scale(mapped, beta));
+  if (beta == 1) return matmul(h, w);
+  const int64_t channels = w.dim(0);
+  std::vector<double> identity(size_t(channels * channels));
+  for (int64_t i = 0; i < channels; ++i) identity[size_t(i * channels + i)] = 1 - beta;
+  return matmul(h, add(scale(w, beta), cast(Tensor::from(identity, w.shape()), w.dtype())));
 }
 
 }  // namespace

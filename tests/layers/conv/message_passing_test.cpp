@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tessera/core/autograd.h"
 #include "tessera/core/ops/arrange.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/core/ops/elementwise.h"
@@ -62,6 +63,18 @@ TEST(MessagePassing, AggregationsAndEmptyRows) {
   const std::vector<float> var = run(variance);
   EXPECT_FLOAT_EQ(var[2], 8.0f / 3);
   EXPECT_EQ(var[3], 0);
+}
+
+/// Case H15: the gradient of a product with a zero among its factors, here a user's weight on each message.
+TEST(MessagePassing, ProductWithAZeroFactor) {
+  const Graph complete = Graph::from_edge_index(Tensor::from<int64_t>({0, 0, 1, 1, 2, 2, 1, 2, 0, 2, 0, 1}, {2, 6}), 3);
+  const Tensor x = Tensor::from<float>({0, 1, 2}, {3, 1});
+  Tensor weight = Tensor::from<float>({1, 2}, {1, 2}).set_requires_grad();
+  const auto message = [&](const EdgeRows& e) { return mul(e.x_j(), weight); };
+  const Tensor out = MessagePassing{message, Reduce::mul}(x, complete);
+  EXPECT_EQ(out.to_vector<float>(), (std::vector<float>{2, 8, 0, 0, 0, 0}));
+  backward(sum(out));
+  EXPECT_EQ(weight.grad().to_vector<float>(), (std::vector<float>{4, 8}));
 }
 
 struct Shifted {
