@@ -39,6 +39,7 @@ from torch_geometric import nn
 
 FOLDER = measure.REPO / "tests" / "layers" / "gold"
 CHANNELS = 6
+ATOM_VALUES = (5, 3, 2)  # of molecules here; OGB's nine tables would make large files
 
 GRAPHS = {
     "odd": dict(nodes=9, edges=[(0, 1), (1, 0), (2, 2), (3, 1), (4, 1), (5, 1), (6, 1), (1, 3), (1, 3), (0, 1), (5, 5), (2, 6),
@@ -90,6 +91,9 @@ def inputs(graph, case, generator):
         t["edge_attr"] = uniform(len(edges), case.edge_dim)
     if "edge_type" in case.needs:
         t["edge_type"] = torch.randint(0, 3, (len(edges),), generator=generator)
+    if "atoms" in case.needs:
+        t["atoms"] = torch.stack([torch.randint(0, n, (graph["nodes"],), generator=generator) for n in ATOM_VALUES], 1)
+        t["bonds"] = torch.stack([torch.randint(0, n, (len(edges),), generator=generator) for n in (5, 6, 2)], 1)
     if "batch" in case.needs:
         t["batch"] = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
         t["sizes"] = torch.tensor(sizes)
@@ -364,6 +368,180 @@ def model_cases():
             lambda l, t: l(t["x"], t["edge_index"], t["edge_attr"], t["batch"], len(t["sizes"])),
             needs=("edge_attr", "batch"), graphs=("batch",))
     add("graph_sage_model.lstm", lambda: nn.models.GraphSAGE(c, 4, 2, 2, jk="lstm"), graphs=("odd",))
+
+
+class GraphClassifier(torch.nn.Module):
+    """The nets of PyG's benchmark/kernel: gcn.py, gin.py and graph_sage.py, sag_pool.py and top_k.py, without dropout."""
+
+    def __init__(self, conv, layers, pool=None, jump=None, read=nn.global_mean_pool, relu=True):
+        super().__init__()
+        self.conv1 = conv(CHANNELS, 4)
+        self.convs = torch.nn.ModuleList([conv(4, 4) for _ in range(layers - 1)])
+        self.pools = torch.nn.ModuleList([pool(4) for _ in range(layers // 2)] if pool else [])
+        if jump:
+            self.jump = nn.JumpingKnowledge(jump, 4, layers) if jump == "lstm" else nn.JumpingKnowledge(jump)
+        self.lin1 = torch.nn.Linear(layers * 4 if pool or jump == "cat" else 4, 4)
+        self.lin2 = torch.nn.Linear(4, 3)
+        self.jumps, self.read, self.act = jump, read, torch.nn.functional.relu if relu else lambda x: x
+
+    def forward(self, x, edge_index, batch, graphs):
+        x = self.act(self.conv1(x, edge_index))
+        nodes, rows = [x], [self.read(x, batch, graphs)]
+        for i, conv in enumerate(self.convs):
+            x = self.act(conv(x, edge_index))
+            nodes.append(x)
+            rows.append(self.read(x, batch, graphs))
+            if len(self.pools) and i % 2 == 0 and i < len(self.convs) - 1:
+                x, edge_index, _, batch, _, _ = self.pools[i // 2](x, edge_index, batch=batch)
+        if len(self.pools):
+            x = torch.cat(rows, 1)
+        else:
+            x = self.read(self.jump(nodes) if self.jumps else x, batch, graphs)
+        return self.lin2(self.lin1(x).relu())
+
+
+class SagPaper(torch.nn.Module):
+    """The SAGPool paper's hierarchical and global nets (inyeoplee77/SAGPool networks.py), without dropout."""
+
+    def __init__(self, hierarchical):
+        super().__init__()
+        h, self.hierarchical = 4, hierarchical
+        for i in range(3):
+            setattr(self, f"conv{i + 1}", nn.GCNConv(h if i else CHANNELS, h))
+            if hierarchical:
+                setattr(self, f"pool{i + 1}", nn.SAGPooling(h, 0.5, GNN=nn.GCNConv))
+        if not hierarchical:
+            self.pool = nn.SAGPooling(3 * h, 0.5, GNN=nn.GCNConv)
+        self.lin1 = torch.nn.Linear((2 if hierarchical else 6) * h, h)
+        self.lin2 = torch.nn.Linear(h, h // 2)
+        self.lin3 = torch.nn.Linear(h // 2, 3)
+
+    def forward(self, x, edge_index, batch, graphs):
+        def read(x, batch):
+            return torch.cat([nn.global_max_pool(x, batch, graphs), nn.global_mean_pool(x, batch, graphs)], 1)
+
+        rows, layers = 0, []
+        for i in range(3):
+            x = getattr(self, f"conv{i + 1}")(x, edge_index).relu()
+            layers.append(x)
+            if self.hierarchical:
+                x, edge_index, _, batch, _, _ = getattr(self, f"pool{i + 1}")(x, edge_index, batch=batch)
+                rows = rows + read(x, batch)
+        if not self.hierarchical:
+            x, edge_index, _, batch, _, _ = self.pool(torch.cat(layers, 1), edge_index, batch=batch)
+            rows = read(x, batch)
+        return self.lin3(self.lin2(self.lin1(rows).relu()).relu())
+
+
+class Tables(torch.nn.Module):
+    """OGB's AtomEncoder and BondEncoder."""
+
+    def __init__(self, name, counts, channels):
+        super().__init__()
+        self.name = name
+        setattr(self, name, torch.nn.ModuleList([torch.nn.Embedding(n, channels) for n in counts]))
+
+    def forward(self, ids):
+        return sum(table(ids[:, i]) for i, table in enumerate(getattr(self, self.name)))
+
+
+class MoleculeConv(torch.nn.Module):
+    """OGB's GINConv and GCNConv for molecules."""
+
+    def __init__(self, kind, c):
+        super().__init__()
+        self.kind = kind
+        if kind == "gin":
+            self.mlp = torch.nn.Sequential(torch.nn.Linear(c, 2 * c), torch.nn.BatchNorm1d(2 * c), torch.nn.ReLU(),
+                                           torch.nn.Linear(2 * c, c))
+            self.eps = torch.nn.Parameter(torch.zeros(1))
+        else:
+            self.linear = torch.nn.Linear(c, c)
+            self.root_emb = torch.nn.Embedding(1, c)
+        self.bond_encoder = Tables("bond_embedding_list", (5, 6, 2), c)
+
+    def forward(self, x, edge_index, bonds):
+        row, col = edge_index
+        x = x if self.kind == "gin" else self.linear(x)
+        message = (x[row] + self.bond_encoder(bonds)).relu() if len(bonds) else x[row]
+        if self.kind == "gin":
+            return self.mlp((1 + self.eps) * x + torch.zeros_like(x).index_add(0, col, message))
+        degree = torch.bincount(row, minlength=len(x)).to(x) + 1
+        message = message * (degree[row] * degree[col]).pow(-0.5).view(-1, 1)
+        return torch.zeros_like(x).index_add(0, col, message) + (x + self.root_emb.weight).relu() / degree.view(-1, 1)
+
+
+class Molecules(torch.nn.Module):
+    """OGB's examples/graphproppred/mol/gnn.py with conv.py, without dropout."""
+
+    def __init__(self, kind, virtual, residual=False, jump="last", layers=3, c=4):
+        super().__init__()
+        self.layers, self.virtual, self.residual, self.jump = layers, virtual, residual, jump
+        at = self.gnn_node = torch.nn.Module()
+        at.atom_encoder = Tables("atom_embedding_list", ATOM_VALUES, c)
+        if virtual:
+            at.virtualnode_embedding = torch.nn.Embedding(1, c)
+        at.convs = torch.nn.ModuleList([MoleculeConv(kind, c) for _ in range(layers)])
+        at.batch_norms = torch.nn.ModuleList([torch.nn.BatchNorm1d(c) for _ in range(layers)])
+        if virtual:
+            at.mlp_virtualnode_list = torch.nn.ModuleList([torch.nn.Sequential(
+                torch.nn.Linear(c, 2 * c), torch.nn.BatchNorm1d(2 * c), torch.nn.ReLU(), torch.nn.Linear(2 * c, c),
+                torch.nn.BatchNorm1d(c), torch.nn.ReLU()) for _ in range(layers - 1)])
+        self.graph_pred_linear = torch.nn.Linear(c, 2)
+
+    def forward(self, atoms, edge_index, bonds, batch, graphs):
+        at, layers = self.gnn_node, [self.gnn_node.atom_encoder(atoms)]
+        if self.virtual:
+            row = at.virtualnode_embedding(torch.zeros(graphs, dtype=torch.int64))
+        for i in range(self.layers):
+            if self.virtual:
+                layers[i] = layers[i] + row[batch]
+            h = at.batch_norms[i](at.convs[i](layers[i], edge_index, bonds))
+            h = h if i == self.layers - 1 else h.relu()
+            h = h + layers[i] if self.residual else h
+            layers.append(h)
+            if self.virtual and i < self.layers - 1:
+                changed = at.mlp_virtualnode_list[i](nn.global_add_pool(layers[i], batch, graphs) + row)
+                row = row + changed if self.residual else changed
+        h = sum(layers) if self.jump == "sum" else layers[-1]
+        return self.graph_pred_linear(nn.global_mean_pool(h, batch, graphs))
+
+
+def graph_nets():
+    every, graphs = {}, ("odd", "bare", "batch")
+
+    def add(name, make):
+        every[name] = Case(make, lambda l, t: l(t["x"], t["edge_index"], t["batch"], len(t["sizes"])), needs=("batch",),
+                           graphs=graphs)
+
+    def gin(inner, train_eps=False):
+        def conv(a, b):
+            norms = [torch.nn.BatchNorm1d(b)] if inner else []
+            return nn.GINConv(torch.nn.Sequential(torch.nn.Linear(a, b), torch.nn.ReLU(), *norms, torch.nn.Linear(b, b),
+                                                  torch.nn.ReLU(), torch.nn.BatchNorm1d(b)), train_eps=train_eps)
+        return conv
+
+    def mean_conv(a, b):
+        return nn.GraphConv(a, b, aggr="mean")
+
+    add("graph_classifier.gcn", lambda: GraphClassifier(nn.GCNConv, 3))
+    add("graph_classifier.gcn_cat", lambda: GraphClassifier(nn.GCNConv, 2, jump="cat"))
+    add("graph_classifier.sage", lambda: GraphClassifier(nn.SAGEConv, 2, read=nn.global_add_pool))
+    add("graph_classifier.sage_max", lambda: GraphClassifier(nn.SAGEConv, 2, jump="max"))
+    add("graph_classifier.gin", lambda: GraphClassifier(gin(True), 2, relu=False))
+    add("graph_classifier.gin_bare", lambda: GraphClassifier(gin(False, True), 1, relu=False))
+    add("graph_classifier.gin_lstm", lambda: GraphClassifier(gin(False), 2, relu=False, jump="lstm"))
+    add("pooling_net.sag", lambda: GraphClassifier(mean_conv, 4, lambda h: nn.SAGPooling(h, 0.8)))
+    add("pooling_net.sag_min_score", lambda: GraphClassifier(mean_conv, 3, lambda h: nn.SAGPooling(h, min_score=0.2)))
+    add("pooling_net.top_k", lambda: GraphClassifier(mean_conv, 5, lambda h: nn.TopKPooling(h, 0.6)))
+    add("sag_pool_hierarchical_net", lambda: SagPaper(True))
+    add("sag_pool_global_net", lambda: SagPaper(False))
+    for name, arguments in {"gin": ("gin", False, False, "last", 2), "gin_virtual": ("gin", True),
+                            "gcn": ("gcn", False, False, "last", 2), "gcn_virtual": ("gcn", True, True, "sum")}.items():
+        every[f"molecule_net.{name}"] = Case(
+            lambda a=arguments: Molecules(*a),
+            lambda l, t: l(t["atoms"], t["edge_index"], t["bonds"], t["batch"], len(t["sizes"])), needs=("atoms", "batch"),
+            graphs=("batch",) if arguments[1] else ("odd", "batch"))
     return every
 
 
@@ -443,6 +621,9 @@ def cases():
     every["sag_pooling.min_score"] = Case(lambda: nn.SAGPooling(c, min_score=0.3), pooled, needs=("batch",),
                                           graphs=pool_graphs)
     every |= message_cases() | model_cases()
+
+
+    every.update(graph_nets())
     return every
 
 

@@ -69,6 +69,8 @@ GoldGraph graph_of(const File& file, const std::string& name) {
   out.edge_attr = file.find(name + "/edge_attr");
   out.edge_type = file.find(name + "/edge_type");
   out.edge_index = file.find(name + "/edge_index");
+  out.atoms = file.find(name + "/atoms");
+  out.bonds = file.find(name + "/bonds");
   out.graph = Graph::from_edge_index(out.edge_index, out.x.dim(0));
   std::vector<int64_t> offsets = {0};
   if (const Tensor sizes = file.find(name + "/sizes"); sizes.defined())

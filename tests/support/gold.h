@@ -16,7 +16,7 @@ namespace tessera::test {
 /// undefined.
 struct GoldGraph {
   std::string name;
-  Tensor x, edge_weight, edge_attr, edge_type, edge_index;
+  Tensor x, edge_weight, edge_attr, edge_type, edge_index, atoms, bonds;
   Graph graph;
   SegmentPlan nodes;  ///< the graph of each node: one graph unless the file has sizes
 };
