@@ -507,6 +507,89 @@ class Molecules(torch.nn.Module):
         return self.graph_pred_linear(nn.global_mean_pool(h, batch, graphs))
 
 
+class Asap(nn.ASAPooling):
+    """ASAPooling with dense products in place of its sparse ones, through which PyTorch cannot differentiate; its results
+    are held to PyG's own. Edges in the order of source, then destination (PyG's depend on the sparse library)."""
+
+    def forward(self, x, edge_index, edge_weight, batch):
+        from torch_geometric.utils import add_remaining_self_loops, scatter, softmax
+        n, given, weighted = len(x), (x, edge_index, edge_weight, batch), edge_weight is not None
+        edge_index, edge_weight = add_remaining_self_loops(edge_index, edge_weight, 1.0, n)
+        row, col = edge_index
+        pool = x if self.gnn_intra_cluster is None else self.gnn_intra_cluster(x=x, edge_index=edge_index,
+                                                                               edge_weight=edge_weight)
+        middle = self.lin(scatter(pool[row], col, 0, reduce="max"))[col]
+        score = torch.nn.functional.leaky_relu(self.att(torch.cat([middle, pool[row]], -1)).view(-1), self.negative_slope)
+        score = softmax(score, col, num_nodes=n)
+        x = scatter(x[row] * score.view(-1, 1), col, 0, reduce="sum")
+        fitness = self.gnn_score(x, edge_index).sigmoid().view(-1)
+        perm = self.select(fitness, batch).node_index
+        x, batch = x[perm] * fitness[perm].view(-1, 1), batch[perm]
+        ones = torch.ones_like(score) if edge_weight is None else edge_weight
+        a = torch.zeros(n, n).double().index_put((row, col), ones, accumulate=True)
+        s = torch.zeros(n, n).double().index_put((row, col), score, accumulate=True)[:, perm]
+        coarse = s.t() @ a @ s
+        kept = coarse.detach() != 0
+        kept.fill_diagonal_(self.add_self_loops)
+        if self.add_self_loops:
+            coarse = torch.where((coarse.detach() == 0) & torch.eye(len(perm), dtype=torch.bool), 1.0, coarse)
+        out = {"x": x, "edge_index": kept.nonzero().t(), "batch": batch, "perm": perm}
+        if weighted:
+            out["edge_weight"] = coarse[kept]
+        if self.add_self_loops:  # PyG puts them last
+            order = torch.argsort((out["edge_index"][0] == out["edge_index"][1]).int(), stable=True)
+            out["edge_index"] = out["edge_index"][:, order]
+            out["edge_weight"] = out["edge_weight"][order]
+        theirs = super().forward(given[0], given[1], given[2] if weighted else torch.ones(given[1].size(1)).double(), given[3])
+        dense = torch.zeros_like(coarse).index_put(tuple(theirs[1]), theirs[2])
+        assert torch.equal(theirs[4], perm) and torch.equal(theirs[3], batch) and torch.allclose(theirs[0], x)
+        assert torch.equal(dense != 0, kept) and (not weighted or torch.allclose(dense[kept], coarse[kept]))
+        return out
+
+
+class Dense(torch.nn.Module):
+    """Dense convolutions and DiffPool on a padded batch."""
+
+    def __init__(self, **layers):
+        super().__init__()
+        for name, layer in layers.items():
+            setattr(self, name, layer)
+
+    def forward(self, t):
+        from torch_geometric.utils import to_dense_adj, to_dense_batch
+        graphs = len(t["sizes"])
+        x, mask = to_dense_batch(t["x"], t["batch"], batch_size=graphs)
+        adj = to_dense_adj(t["edge_index"], t["batch"], t["edge_weight"], batch_size=graphs, max_num_nodes=x.size(1))
+        if hasattr(self, "conv"):
+            return self.conv(x, adj, mask)
+        x, adj, link, entropy = nn.dense_diff_pool(self.embed(x, adj, mask), adj, self.pool(x, adj, mask), mask)
+        return {"x": x, "adj": adj, "link": link, "entropy": entropy}
+
+
+def coarse_pools():
+    c, every, graphs = CHANNELS, {}, ("odd", "single", "bare", "batch")
+    every["le_conv"] = Case(lambda: nn.LEConv(c, 4), plain)
+    every["le_conv.weighted"] = Case(lambda: nn.LEConv(c, 4, bias=False), weighted, needs=("edge_weight",))
+    for option, arguments in {"plain": {}, "gnn": dict(GNN=nn.GraphConv, ratio=0.7), "loops": dict(
+            ratio=3, add_self_loops=True), "gcn": dict(GNN=nn.GCNConv, ratio=0.6)}.items():
+        needs = ("edge_weight", "batch") if option != "plain" else ("batch",)
+        every[f"asap_pooling.{option}"] = Case(lambda a=arguments: Asap(c, **a), lambda l, t: l(
+            t["x"], t["edge_index"], t.get("edge_weight"), t["batch"]), needs=needs, graphs=graphs)
+    every["set2set"] = Case(lambda: nn.Set2Set(c, 3), lambda l, t: l(t["x"], t["batch"], dim_size=len(t["sizes"])),
+                            needs=("batch",), graphs=("odd", "single", "batch"))
+    for k in (2, 7):
+        every[f"sort_pool.{k}"] = Case(lambda k=k: nn.SortAggregation(k), lambda l, t: l(
+            t["x"], t["batch"], dim_size=len(t["sizes"])), needs=("batch",), graphs=("odd", "single", "batch"))
+    for name, layers in {"dense_conv.gcn": lambda: dict(conv=nn.DenseGCNConv(c, 4)), "dense_conv.gcn_improved": lambda: dict(
+            conv=nn.DenseGCNConv(c, 4, improved=True, bias=False)), "dense_conv.sage": lambda: dict(
+            conv=nn.DenseSAGEConv(c, 4)), "dense_conv.sage_normalize": lambda: dict(conv=nn.DenseSAGEConv(
+                c, 4, normalize=True)), "dense_diff_pool": lambda: dict(
+            embed=nn.DenseGCNConv(c, 4), pool=nn.DenseSAGEConv(c, 3))}.items():
+        every[name] = Case(lambda m=layers: Dense(**m()), lambda l, t: l(t), needs=("edge_weight", "batch"),
+                           graphs=("odd", "single", "batch"))
+    return every
+
+
 def graph_nets():
     every, graphs = {}, ("odd", "bare", "batch")
 
@@ -624,6 +707,7 @@ def cases():
 
 
     every.update(graph_nets())
+    every.update(coarse_pools())
     return every
 
 

@@ -40,6 +40,14 @@ TEST(Select, HowManyStay) {
   EXPECT_EQ(list(select_top(scores({1, kNaN, 3}), sizes({0, 3}), 2).perm), (std::vector<int64_t>{1, 2}));
 }
 
+/// The numbers of case H21.
+TEST(Select, LowScoresAreNotPadding) {
+  const auto kept = [](double ratio) { return list(select_top(scores({-5, -6, -7, -9}), sizes({0, 3, 4}), ratio).perm); };
+  EXPECT_EQ(kept(0.5), (std::vector<int64_t>{0, 1, 3}));
+  EXPECT_EQ(kept(0.8), (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(kept(5), (std::vector<int64_t>{0, 1, 2, 3}));
+}
+
 /// Case H22: a threshold that no node reaches leaves the best of each graph.
 TEST(Select, AboveAScore) {
   const auto kept = [](const std::vector<float>& values, double least) {
@@ -50,6 +58,9 @@ TEST(Select, AboveAScore) {
   EXPECT_EQ(kept({1, 3, 3}, 5), (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(kept({kNaN, 1, 2}, 1.5), (std::vector<int64_t>{0, 2}));
   EXPECT_EQ(kept({}, 0.5), (std::vector<int64_t>{}));
+  EXPECT_EQ(kept({.25, .25, .25, .25}, .3), (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(kept({.1f, .2f, .3f, .4f}, .5), (std::vector<int64_t>{3}));
+  EXPECT_EQ(kept({.1f, .2f, .3f, .4f}, .25), (std::vector<int64_t>{2, 3}));
 }
 
 TEST(Select, Errors) {
