@@ -31,7 +31,10 @@ struct GinConv {
     if (options.train_eps) eps.set_requires_grad();
   }
 
-  Tensor operator()(const Tensor& x, const Graph& graph) const { return nn(add(mul(x, shift(eps, 1)), spmm(graph, x))); }
+  Tensor operator()(const Tensor& x, const Graph& graph) const {
+    const bool plain = !eps.requires_grad() && eps.item() == 0;  // GIN-0, the usual one: x without a copy
+    return nn(add(plain ? x : mul(x, shift(eps, 1)), spmm(graph, x)));
+  }
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
