@@ -10,6 +10,7 @@
 #include "tessera/layers/pool/dense_batch.h"
 #include "tessera/tests/support/cases.h"
 #include "tessera/tests/support/gold.h"
+#include "tessera/tests/support/graphs.h"
 #include "tessera/tests/support/rings.h"
 
 namespace tessera::test {
@@ -61,6 +62,58 @@ TEST(DiffPool, EqualsPyG) {
                 const DiffPooled out = dense(net, g);
                 return GoldParts{{"x", out.x}, {"adj", out.adj}, {"link", out.link_loss}, {"entropy", out.entropy_loss}};
               });
+}
+
+/// Results and gradients of padded and unpadded batches; the seeds of the four results differ.
+TEST(DiffPool, UnpaddedEqualsDense) {
+  Generator random(4);
+  const EdgeList& odd = graph("duplicates");
+  const Graph parts[] = {Graph::from_coo(Tensor::from(odd.src, {odd.num_edges()}), Tensor::from(odd.dst, {odd.num_edges()}),
+                                         odd.num_nodes, odd.num_nodes),
+                         Rings(6, 1).batch.graph, Graph::from_coo(zeros({0}, DType::i32), zeros({0}, DType::i32), 0, 0)};
+  const GraphBatch batch = GraphBatch::from_graphs(parts);
+  const int64_t nodes = batch.graph.num_src(), edges = batch.graph.num_edges();
+  struct Run {
+    DiffPooled out;
+    Tensor x, s, weight;
+  };
+  const auto run = [&](bool weighted, bool normalize, const auto& call) {
+    Generator same(9);
+    Run r{{},
+          uniform({nodes, 5}, -1, 1, same, DType::f64).set_requires_grad(),
+          uniform({nodes, 3}, -2, 2, same, DType::f64).set_requires_grad(),
+          uniform({edges}, 0.5, 2, same, DType::f64).set_requires_grad()};
+    r.out = call(r, weighted ? r.weight : Tensor(), normalize);
+    Tensor loss = add(scale(r.out.link_loss, 3), scale(r.out.entropy_loss, 2));
+    for (const Tensor& part : {r.out.x, r.out.adj})
+      loss = add(loss, sum(mul(part, uniform(part.shape(), -1, 1, same, DType::f64))));
+    backward(loss);
+    return r;
+  };
+  const auto close = [](const Tensor& a, const Tensor& b, const char* what) {
+    ASSERT_EQ(a.defined(), b.defined()) << what;
+    if (!a.defined()) return;
+    ASSERT_EQ(a.shape(), b.shape()) << what;
+    for (int64_t i = 0; i < a.numel(); ++i) EXPECT_NEAR(a.data<double>()[i], b.data<double>()[i], 1e-11) << what << " " << i;
+  };
+  for (const bool weighted : {true, false})
+    for (const bool normalize : {true, false}) {
+      const Run a = run(weighted, normalize, [&](const Run& r, const Tensor& weight, bool divided) {
+        return diff_pool(r.x, r.s, batch.graph, batch.nodes, weight, divided);
+      });
+      const Run b = run(weighted, normalize, [&](const Run& r, const Tensor& weight, bool divided) {
+        const DenseBatch padded = to_dense_batch(r.x, batch.nodes);
+        const Tensor adj = to_dense_adj(batch.graph, batch.nodes, weight.defined() ? weight : ones({edges}, DType::f64));
+        return dense_diff_pool(padded.x, adj, to_dense_batch(r.s, batch.nodes).x, padded.mask, divided);
+      });
+      close(a.out.x, b.out.x, "x");
+      close(a.out.adj, b.out.adj, "adj");
+      close(a.out.link_loss, b.out.link_loss, "link loss");
+      close(a.out.entropy_loss, b.out.entropy_loss, "entropy loss");
+      close(a.x.grad(), b.x.grad(), "gradient of x");
+      close(a.s.grad(), b.s.grad(), "gradient of s");
+      close(a.weight.grad(), b.weight.grad(), "gradient of weight");
+    }
 }
 
 TEST(DiffPool, TrainsTheSameWithAnyThreads) {
