@@ -5,8 +5,8 @@
 #include "tessera/core/error.h"
 
 /// What the library says on stderr when asked; it never prints otherwise. `TESSERA_LOG=dispatch` in the environment, or
-/// `set_log_dispatch`, gives a line for each call of an op that logs its choice (spmm): op, device, instruction set, schedule, and why
-/// a faster way was not taken. Off, a call costs one relaxed load.
+/// `set_log_dispatch`, gives a line for each call of an op that has a choice or fuses others (spmm, attention, scatter_reduce,
+/// ...): op, instruction set, schedule, and why a faster way was not taken. Off, a call costs one relaxed load.
 namespace tessera {
 
 inline std::atomic<int> log_dispatch_state{-1};  // -1: the environment was not looked at yet

@@ -2,6 +2,8 @@
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
+#include "tessera/core/log.h"
+#include "tessera/core/parallel.h"
 #include "tessera/scatter/gather_kernels.h"
 #include "tessera/scatter/ids.h"
 #include "tessera/scatter/rows.h"
@@ -15,6 +17,9 @@ Tensor gather_rows(const Tensor& x, const Tensor& index) {
   Tensor out = Tensor::empty(x.shape().with(0, index.numel()), x.dtype(), x.device());
   bool outside = false;
   const bool narrow = index.dtype() == DType::i32;
+  if (logs_dispatch())
+    log_dispatch("gather: cpu {}, {} threads; {} rows of {} bytes written", name(active_isa()), threads(), index.numel(),
+                 row_width(x) * int64_t(size_of(x.dtype())));
   run<GatherKernel>(x.device(), {.count = index.numel(),
                                  .x_rows = x.dim(0),
                                  .row_bytes = row_width(x) * int64_t(size_of(x.dtype())),

@@ -5,6 +5,7 @@
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
+#include "tessera/core/log.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/core/ops/elementwise.h"
 #include "tessera/core/parallel.h"
@@ -140,7 +141,11 @@ Tensor scatter_reduce(const Tensor& src, const Tensor& index, int64_t size, Redu
   check_reduction(op, src.shape().with(0, size), src.dtype(), reduce, options);
   const bool adds = reduce == Reduce::sum || reduce == Reduce::mean;
   const bool starts = !options.initial.defined() || options.include_initial;
-  if (!adds || !starts || size_of(src.dtype()) < 4 || src.dtype() == DType::i32)
+  const bool sorts = !adds || !starts || size_of(src.dtype()) < 4 || src.dtype() == DType::i32;
+  if (logs_dispatch())
+    log_dispatch("scatter_reduce {}: cpu {}, {} threads; {} rows to {}; {}", name(reduce), name(active_isa()), threads(),
+                 src.dim(0), size, sorts ? "sorted by index first" : "added in their own order, the index not sorted");
+  if (sorts)
     return segment_reduce_as(op, src, SegmentPlanState::of_ids(narrow_ids(op, "index", index, size), size), reduce, options);
   check_id_range(op, "index", index, size);
   return pushed(src, index, size, reduce == Reduce::mean, options.initial);

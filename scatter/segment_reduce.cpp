@@ -6,6 +6,7 @@
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
+#include "tessera/core/log.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/core/ops/elementwise.h"
 #include "tessera/core/parallel.h"
@@ -119,6 +120,9 @@ Tensor segment_reduce(const Tensor& x, const SegmentPlan& plan, Reduce reduce, c
 Tensor segment_reduce_as(const char* op, const Tensor& x, const SegmentPlan& plan, Reduce reduce,
                          const SegmentReduceOptions& options) {
   const Tensor& initial = options.initial;
+  if (logs_dispatch())
+    log_dispatch("segment_reduce {}: cpu {}, {} threads; {} rows to {} by a plan", name(reduce), name(active_isa()),
+                 threads(), x.dim(0), plan.num_segments());
   check_reduction(op, x.shape().with(0, plan.num_segments()), x.dtype(), reduce, options);
   if (x.dtype() == DType::i32) return reduce_integers(op, x, plan, reduce, options);
   const bool best = reduce == Reduce::max || reduce == Reduce::min;

@@ -4,8 +4,10 @@
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
+#include "tessera/core/log.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/core/ops/reduce.h"
+#include "tessera/core/parallel.h"
 #include "tessera/sparse/edge_attention_kernels.h"
 #include "tessera/sparse/graph_state.h"
 
@@ -87,7 +89,18 @@ EdgeAttentionKernel::Args arguments(const Attention& a, const Sides& sides, cons
           .random = a.random};
 }
 
-void walk(const Graph& graph, EdgeAttentionKernel::Args args, Device device) {
+void walk(const Attention& a, const Graph& graph, EdgeAttentionKernel::Args args, Device device) {
+  if (logs_dispatch()) {
+    const char* pass = args.pass == AttentionPass::forward        ? "forward"
+                       : args.pass == AttentionPass::backward_dst ? "backward by destination"
+                       : args.pass == AttentionPass::backward_src ? "backward by source"
+                                                                  : "weights";
+    log_dispatch(
+        "{} {}: cpu {}, {} threads; {} edges, {} heads x {} channels; {} chunks, {} hubs; one walk, nothing of edges "
+        "x channels",
+        a.op, pass, name(active_isa()), threads(), args.num_edges, args.heads, args.channels, args.num_chunks,
+        args.num_hubs);
+  }
   const int64_t states = args.num_chunks + GraphState::schedule_of(graph).slots;
   const int64_t elements = EdgeAttentionKernel::state_size(args) + EdgeAttentionKernel::room_size(args);
   const Scratch<char> scratch(states * elements * (args.is_double ? 8 : 4));
@@ -108,7 +121,7 @@ Attended forward(const Attention& a, const Sides& sides) {
     result.out = Tensor::empty(Shape{a.graph.num_dst(), a.width()}, dtype);
     args.out = result.out.mutable_raw();
   }
-  walk(a.graph, args, sides.src.device());
+  walk(a, a.graph, args, sides.src.device());
   return result;
 }
 
@@ -130,7 +143,7 @@ Sides backward_of(const Attention& a, const Sides& sides, const Tensor& norm, co
     att_sums = zeros(Shape{args.num_chunks + args.num_hubs, a.width()}, dtype);
     args.grad_att = att_sums.mutable_raw();
   }
-  walk(a.graph, args, grad.device());
+  walk(a, a.graph, args, grad.device());
   if (att_sums.defined()) out.att = sum_rows(att_sums).view_as(sides.att.shape());
   if (!src_wanted && !edge_wanted) return out;
 
@@ -151,7 +164,7 @@ Sides backward_of(const Attention& a, const Sides& sides, const Tensor& norm, co
     out.edge = Tensor::empty(Shape{a.graph.num_edges(), a.side()}, dtype);
     args.grad_edge = out.edge.mutable_raw();
   }
-  walk(reversed, args, grad.device());
+  walk(a, reversed, args, grad.device());
   return out;
 }
 
@@ -162,7 +175,7 @@ Tensor weights_of(const Attention& a, const Sides& sides) {
   EdgeAttentionKernel::Args args = arguments(a, sides, a.graph, AttentionPass::weights);
   args.norm = norm.raw();
   args.out = out.mutable_raw();
-  walk(a.graph, args, sides.src.device());
+  walk(a, a.graph, args, sides.src.device());
   return out;
 }
 

@@ -12,6 +12,7 @@
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
+#include "tessera/core/log.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/core/ops/grouped_matmul.h"
 #include "tessera/core/parallel.h"
@@ -113,6 +114,11 @@ Tensor relational_spmm(const RelationalGraph& graph, const Tensor& x, const Tens
   check(weight.dtype() == x.dtype(), "relational_spmm: weight is {} but x is {}", weight.dtype(), x.dtype());
 
   const bool mean = reduce == Reduce::mean, pull_first = x.dim(1) <= weight.dim(2);
+  if (logs_dispatch())
+    log_dispatch("relational_spmm {}: {} relations, {} edges; {}, as x has {} columns and the result {}", name(reduce),
+                 graph.num_relations(), graph.num_edges(),
+                 pull_first ? "sums of neighbours, then products" : "products, then sums of neighbours", x.dim(1),
+                 weight.dim(2));
   Tensor out;
   {
     const NoGrad off;
@@ -140,7 +146,8 @@ Tensor relational_spmm(const RelationalGraph& graph, const Tensor& x, const Tens
              const Tensor t = grouped_matmul(g, block.offsets, weights_of(block, matrices), {.transpose_b = true});
              pull_first ? push(block, t, mean, grad_x) : add_by_node(block, t, graph.num_src(), grad_x);
            }
-           if (into.wants(0)) into.add(0, grad_x.defined() ? std::move(grad_x) : zeros(rows.shape(), grad.dtype(), grad.device()));
+           if (into.wants(0))
+             into.add(0, grad_x.defined() ? std::move(grad_x) : zeros(rows.shape(), grad.dtype(), grad.device()));
            if (into.wants(1)) into.add(1, std::move(grad_weight));
          });
   return out;

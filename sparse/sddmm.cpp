@@ -2,6 +2,8 @@
 
 #include "tessera/core/autograd.h"
 #include "tessera/core/kernel.h"
+#include "tessera/core/log.h"
+#include "tessera/core/parallel.h"
 #include "tessera/sparse/graph_state.h"
 #include "tessera/sparse/sddmm_kernels.h"
 #include "tessera/sparse/spmm.h"
@@ -32,6 +34,9 @@ using Form = SddmmRowsKernel::Form;
 Tensor edge_rows(const Graph& graph, Form form, int64_t heads, int64_t channels, const Tensor& a, const Tensor& b,
                  int64_t rows, int64_t width, double factor = 1) {
   const Schedule& schedule = GraphState::schedule_of(graph);
+  if (logs_dispatch())
+    log_dispatch("sddmm: cpu {}, {} threads; {} edges, {} columns {}", name(active_isa()), threads(), graph.num_edges(),
+                 width, form == Form::pull ? "back to the rows" : "written for each");
   Tensor out = Tensor::empty(Shape{rows, width}, a.dtype(), a.device());
   const Scratch<char> partials(form == Form::pull ? schedule.slots * width * int64_t(size_of(a.dtype())) : 0);
   run<SddmmRowsKernel>(a.device(), {.is_double = a.dtype() == DType::f64,

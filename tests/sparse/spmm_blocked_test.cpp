@@ -3,13 +3,13 @@
 #include <cmath>
 
 #include "tessera/core/autograd.h"
-#include "tessera/core/log.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/core/parallel.h"
 #include "tessera/sparse/source_blocks.h"
 #include "tessera/sparse/spmm.h"
 #include "tessera/tests/sparse/two_sided.h"
 #include "tessera/tests/support/inputs.h"
+#include "tessera/tests/support/log.h"
 #include "tessera/tests/support/proof.h"
 
 /// Sums that go by blocks of sources: x of more than 32 MB, few destinations.
@@ -130,11 +130,7 @@ TEST(SpmmBlocked, TheRule) {
 TEST(SpmmBlocked, SaysSo) {
   const Graph graph = many_sources().graph();
   const auto line = [&](const Tensor& x, const SpmmOptions& options) {
-    set_log_dispatch(true);
-    testing::internal::CaptureStderr();
-    spmm(graph, x, Reduce::sum, options);
-    set_log_dispatch(false);
-    const std::string text = testing::internal::GetCapturedStderr();
+    const std::string text = dispatch_lines([&] { spmm(graph, x, Reduce::sum, options); });
     return text.substr(text.rfind(';') + 2);
   };
   const Tensor x = zeros(Shape{kSources, 64});

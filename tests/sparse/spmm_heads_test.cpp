@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "tessera/core/autograd.h"
-#include "tessera/core/log.h"
 #include "tessera/core/parallel.h"
 #include "tessera/tests/sparse/spmm_cases.h"
+#include "tessera/tests/support/log.h"
 #include "tessera/tests/support/proof.h"
 
 namespace tessera::test {
@@ -106,22 +106,16 @@ TEST(SpmmHeads, SaysWhatRuns) {
   SpmmOptions options;
   const auto line = [&](int64_t columns, int64_t heads, Reduce reduce) {
     options.weight = heads == 0 ? Tensor() : ones(Shape{4, heads});
-    set_log_dispatch(true);
-    testing::internal::CaptureStderr();
-    spmm(graph, ones(Shape{3, columns}), reduce, options);
-    set_log_dispatch(false);
-    const std::string text = testing::internal::GetCapturedStderr();
+    const std::string text = dispatch_lines([&] { spmm(graph, ones(Shape{3, columns}), reduce, options); });
     return text.substr(text.rfind(';') + 2);
   };
   EXPECT_EQ(line(8, 2, Reduce::sum), "all heads at once\n");
   EXPECT_EQ(line(6, 2, Reduce::sum), "one head at a time, as a head's columns are no multiple of 4\n");
   EXPECT_EQ(line(6, 0, Reduce::mean), "whole rows, as x is small\n");
   EXPECT_EQ(line(6, 0, Reduce::max), "no winners kept\n");
-  set_log_dispatch(true);
-  testing::internal::CaptureStderr();
-  spmm(graph, ones(Shape{3, 64}));
-  set_log_dispatch(false);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(dispatch_lines([&] {
+              spmm(graph, ones(Shape{3, 64}));
+            }),
             "tessera: spmm sum: cpu baseline, " + std::to_string(threads()) +
                 " threads; 2 rows, 4 edges, 256 bytes a row of x; 1 chunks, 0 hubs cut in 0; rows not prefetched, they fit "
                 "the second-level cache; whole rows, as x is small\n");
