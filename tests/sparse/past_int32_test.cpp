@@ -5,7 +5,10 @@
 
 #include <vector>
 
+#include "tessera/core/ops/create.h"
+#include "tessera/sparse/edge_attention.h"
 #include "tessera/sparse/graph_state.h"
+#include "tessera/sparse/sddmm.h"
 #include "tessera/sparse/spmm.h"
 #include "tessera/tests/support/cases.h"
 #include "tessera/tests/support/repeated.h"
@@ -29,7 +32,7 @@ Tensor columns() {
 }
 
 /// Only the rows that edges name are read: the last two begin past 2^31 elements.
-TEST(PastInt32, SpmmOfWideRows) {
+TEST(PastInt32, WideRows) {
   constexpr int64_t kWide = int64_t{1} << 18, kNodes = (int64_t{1} << 13) + 2;
   const Tensor x =
       zeros_before(filled<float>(2 * kWide, [](int64_t i) { return 1 + i / kWide + i % kWide % 5; }), Shape{kNodes, kWide});
@@ -40,6 +43,19 @@ TEST(PastInt32, SpmmOfWideRows) {
     ASSERT_EQ(out.data<float>()[j], float(3 + 2 * (j % 5))) << j;
     ASSERT_EQ(out.data<float>()[kWide + j], 0.0f) << j;
   }
+  const Tensor best = spmm(graph, x, Reduce::max),
+               attended = gat_attention(graph, x, zeros(Shape{kNodes, 1}), zeros(Shape{2, 1}));
+  double dots[2] = {};
+  for (int64_t j = 0; j < kWide; ++j) {
+    ASSERT_EQ(best.data<float>()[j], float(2 + j % 5)) << j;
+    ASSERT_EQ(attended.data<float>()[j], 1.5f + float(j % 5)) << j;
+    dots[0] += double(2 + j % 5);
+    dots[1] += double(1 + j % 5);
+  }
+  const Tensor dot = sddmm_dot(graph, ones(Shape{2, kWide}), x);
+  EXPECT_FLOAT_EQ(dot.data<float>()[0], float(dots[0]));
+  EXPECT_EQ(dot.data<float>()[1], 0.0f);
+  EXPECT_FLOAT_EQ(dot.data<float>()[2], float(dots[1]));
 }
 
 TEST(PastInt32, LongSpmm) {
