@@ -109,6 +109,20 @@ TESSERA_INLINE void pair_sums_by(int64_t n, int64_t heads, int64_t channels, Row
                                  const F& f, T* out) {
   if constexpr (L > 1)
     if (channels < L) return pair_sums_by<T, L / 2>(n, heads, channels, a, b, shared, f, out);
+  if constexpr (L >= 4) {
+    if (channels == L && heads % 4 == 0) {  // eight heads of eight and their like: nothing but a vector for each
+      for (int64_t i = 0; i < n; ++i) {
+        const T *ai = a[i], *bi = b[i];
+        for (int64_t h = 0; h < heads; h += 4) {
+          simd::Vec<T, L> v[4];
+#pragma GCC unroll 4
+          for (int q = 0; q < 4; ++q) v[q] = f.template operator()<L>(ai, bi, shared, (h + q) * L);
+          sum_four<T, L>(v, out + i * heads + h);
+        }
+      }
+      return;
+    }
+  }
   const bool by_edge = heads == 1;
   for (int64_t i = 0; i < n; i += by_edge ? 4 : 1) {
     const T *ai = a[i], *bi = b[i];
@@ -158,10 +172,38 @@ template <class T>
       out);
 }
 
-/// sum[h, c] += sum over i of w[i, h] * x[i][h, c]. Four edges at a time, so that a sum is read and written a fourth as
-/// often.
+/// `add_rows` for B vectors of columns from `begin` on, each within one head: the sums stay in registers.
+template <int B, class T>
+TESSERA_INLINE void add_vectors(int64_t n, int64_t heads, int64_t channels, const T* w, Rows<T> x, int64_t begin, T* sum) {
+  constexpr int L = simd::kLanes<T>;
+  simd::Vec<T, L> v[B];
+  int64_t head[B];
+#pragma GCC unroll 8
+  for (int b = 0; b < B; ++b) {
+    v[b] = get<L>(sum + begin + b * L);
+    head[b] = (begin + b * L) / channels;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const T *xi = x[i] + begin, *wi = w + i * heads;
+#pragma GCC unroll 8
+    for (int b = 0; b < B; ++b) v[b] += wi[head[b]] * get<L>(xi + b * L);
+  }
+#pragma GCC unroll 8
+  for (int b = 0; b < B; ++b) put<L>(sum + begin + b * L, v[b]);
+}
+
+/// sum[h, c] += sum over i of w[i, h] * x[i][h, c]. Otherwise four edges at a time, so that a sum is read and written a
+/// fourth as often.
 template <class T>
 [[gnu::noinline]] void add_rows(int64_t n, int64_t heads, int64_t channels, const T* w, Rows<T> x, T* sum) {
+  constexpr int L = simd::kLanes<T>;
+  const int64_t width = heads * channels;
+  if (channels % L == 0 && width % (4 * L) == 0) {
+    int64_t c = 0;
+    for (; c + 8 * L <= width; c += 8 * L) add_vectors<8>(n, heads, channels, w, x, c, sum);
+    if (c < width) add_vectors<4>(n, heads, channels, w, x, c, sum);
+    return;
+  }
   int64_t i = 0;
   for (; i + 4 <= n; i += 4) {
     const T *x0 = x[i], *x1 = x[i + 1], *x2 = x[i + 2], *x3 = x[i + 3], *wi = w + i * heads;
