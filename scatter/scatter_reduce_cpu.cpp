@@ -56,7 +56,11 @@ TESSERA_INLINE void for_elements(const Args& k, int64_t from, int64_t to, int64_
   int64_t places[kLines];
   if (places_of(k, from, lines, places) && lines >= 4) {
     const int64_t first = to + places[0];
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
     for (int64_t i = 0; i < lines; ++i) f(from + i, first + i);
   } else {
     for (int64_t i = 0; i < lines; ++i) f(from + i, to + places[i]);

@@ -47,8 +47,8 @@ GraphBatch GraphBatch::from_graphs(std::span<const Graph> graphs) {
 
 Graph GraphBatch::at(int64_t g) const {
   check(g >= 0 && g < num_graphs(), "graph_batch: graph {} is outside [0, {})", g, num_graphs());
-  const int64_t* nodes = node_offsets().data<int64_t>();
-  const int64_t first_node = nodes[g], n = nodes[g + 1] - first_node;
+  const int64_t* first_of = node_offsets().data<int64_t>();
+  const int64_t first_node = first_of[g], n = first_of[g + 1] - first_node;
   const int64_t first_edge = edge_offsets.data<int64_t>()[g], m = edge_offsets.data<int64_t>()[g + 1] - first_edge;
   Tensor rowptr = Tensor::empty(Shape{n + 1}, DType::i64), col = Tensor::empty(Shape{m}, DType::i32), edge_id;
   const int64_t* from_rows = graph.rowptr().data<int64_t>() + first_node;

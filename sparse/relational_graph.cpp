@@ -124,20 +124,20 @@ const RelationSide& RelationalState::side(const RelationalGraph& graph, bool des
   return *state.by_src.get([&] {
     // How many edges a mean divides by, by edge id: along the rows of each relation, which hold the edges of a destination
     // in the order of its row.
-    const Graph& edges = state.edges;
-    const int64_t* rowptr = edges.rowptr().data<int64_t>();
-    const int64_t* ids = edges.edge_id().defined() ? edges.edge_id().data<int64_t>() : nullptr;
-    const int32_t* type = state.type.data<int32_t>();
-    Tensor divisor = Tensor::empty(state.type.shape(), DType::i32);
-    int32_t* to = divisor.mutable_data<int32_t>();
+    const Graph& all = state.edges;
+    const int64_t* rowptr = all.rowptr().data<int64_t>();
+    const int64_t* ids = all.edge_id().defined() ? all.edge_id().data<int64_t>() : nullptr;
+    const int32_t* relation = state.type.data<int32_t>();
+    Tensor counts = Tensor::empty(state.type.shape(), DType::i32);
+    int32_t* to = counts.mutable_data<int32_t>();
     std::vector<int32_t> seen(static_cast<size_t>(state.num_relations));
     for (int64_t d = 0; d < state.num_dst; ++d) {
       const auto id = [&](int64_t i) { return ids != nullptr ? ids[i] : i; };
-      for (int64_t i = rowptr[d]; i < rowptr[d + 1]; ++i) ++seen[size_t(type[id(i)])];
-      for (int64_t i = rowptr[d]; i < rowptr[d + 1]; ++i) to[id(i)] = seen[size_t(type[id(i)])];
-      for (int64_t i = rowptr[d]; i < rowptr[d + 1]; ++i) seen[size_t(type[id(i)])] = 0;
+      for (int64_t i = rowptr[d]; i < rowptr[d + 1]; ++i) ++seen[size_t(relation[id(i)])];
+      for (int64_t i = rowptr[d]; i < rowptr[d + 1]; ++i) to[id(i)] = seen[size_t(relation[id(i)])];
+      for (int64_t i = rowptr[d]; i < rowptr[d + 1]; ++i) seen[size_t(relation[id(i)])] = 0;
     }
-    return std::make_shared<const RelationSide>(grouped(edges.transpose(), state.type, state.num_relations, divisor));
+    return std::make_shared<const RelationSide>(grouped(all.transpose(), state.type, state.num_relations, counts));
   });
 }
 
