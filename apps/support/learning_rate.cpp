@@ -6,7 +6,7 @@
 
 namespace tessera::apps {
 
-LearningRate::LearningRate(const NodeOptions& o)
+LearningRate::LearningRate(const TrainingOptions& o)
     : schedule_(o.schedule),
       warmup_(o.warmup),
       every_(o.lr_every),
@@ -51,7 +51,7 @@ void LearningRate::restore(const Checkpoint& c) {
   plateau_ = before;
 }
 
-void fill_schedule(NodeOptions& o) {
+void fill_schedule(TrainingOptions& o) {
   struct Flag {
     const char* name;
     bool given, fits;
@@ -72,7 +72,7 @@ void fill_schedule(NodeOptions& o) {
   check<UsageError>(o.warmup < o.epochs || o.warmup == 0, "--warmup {} leaves nothing of --epochs {}", o.warmup, o.epochs);
 }
 
-std::map<std::string, std::string> schedule_options(const NodeOptions& o) {
+std::map<std::string, std::string> schedule_options(const TrainingOptions& o) {
   std::map<std::string, std::string> out{{"--schedule", o.schedule}};
   const bool step = o.schedule == "step", cosine = o.schedule == "cosine", plateau = o.schedule == "plateau";
   if (o.warmup > 0) out["--warmup"] = to_text(o.warmup);

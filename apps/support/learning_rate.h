@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "tessera/apps/support/node_options.h"
+#include "tessera/apps/support/training_options.h"
 #include "tessera/core/io/checkpoint.h"
 #include "tessera/core/optim/schedule.h"
 
@@ -13,7 +13,7 @@ namespace tessera::apps {
 /// with --epochs. Plateau watches what --stop-on says and is the only one with a state.
 class LearningRate {
  public:
-  explicit LearningRate(const NodeOptions& o);
+  explicit LearningRate(const TrainingOptions& o);
   /// For the epoch that follows `epoch` finished ones.
   double at(int64_t epoch) const;
   /// Takes what was watched after an epoch.
@@ -29,9 +29,9 @@ class LearningRate {
 };
 
 /// Sets what --schedule needs and the flags left open. Errors: UsageError for a flag of another schedule.
-void fill_schedule(NodeOptions& o);
+void fill_schedule(TrainingOptions& o);
 
 /// The options of the chosen schedule as flags and values; none without a schedule.
-std::map<std::string, std::string> schedule_options(const NodeOptions& o);
+std::map<std::string, std::string> schedule_options(const TrainingOptions& o);
 
 }  // namespace tessera::apps

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "tessera/apps/support/program.h"
-#include "tessera/core/io/sha256.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/printable.h"
 #include "tessera/core/version.h"
@@ -32,18 +30,6 @@ Adam make_optimiser(const NodeOptions& o, Gcn& model) {
     groups.push_back({{conv.lin.weight}, decays ? o.weight_decay : 0.0});
   }
   return Adam(std::move(groups), {.lr = o.lr});
-}
-
-Tensor copy_of(const Tensor& x) {
-  Tensor out = Tensor::empty(x.shape(), x.dtype());
-  if (x.numel() > 0) std::memcpy(out.mutable_raw(), x.raw(), size_t(x.numel()) * size_of(x.dtype()));
-  return out;
-}
-
-StateDict copies_of(const StateDict& state) {
-  StateDict out;
-  for (const auto& [name, tensor] : state) out.emplace(name, copy_of(tensor));
-  return out;
 }
 
 double squared_norm(const Tensor& x) {
@@ -226,11 +212,6 @@ void save_weights(const std::string& path, const NodeOptions& o, const NodeTask&
   save_checkpoint(path, file);
 }
 
-bool all_finite(const Tensor& x) {
-  const auto values = x.span<float>();
-  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
-}
-
 void check_loss(const NodeOptions& o, const NodeRun& run, const char* which, double loss) {
   check(std::isfinite(loss),
         "run {} diverged: the {} loss is {} in epoch {}; nothing more is saved, try a smaller --lr than {}", run.index,
@@ -242,16 +223,6 @@ void check_weights(const NodeOptions& o, const NodeRun& run) {
     check(all_finite(tensor),
           "run {} diverged: {} is not finite after epoch {}; nothing more is saved, try a smaller --lr than {}", run.index,
           name, run.epoch, o.lr);
-}
-
-std::string digest_of(const StateDict& weights) {
-  Sha256 hash;
-  for (const auto& [name, tensor] : weights) {
-    const std::string head = name + " " + to_text(tensor.dtype()) + " " + to_text(tensor.shape()) + "\n";
-    hash.update(head.data(), head.size());
-    hash.update(tensor.raw(), size_t(tensor.numel()) * size_of(tensor.dtype()));
-  }
-  return hash.hex();
 }
 
 }  // namespace tessera::apps

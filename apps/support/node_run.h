@@ -4,6 +4,7 @@
 #include "tessera/apps/support/learning_rate.h"
 #include "tessera/apps/support/node_task.h"
 #include "tessera/apps/support/result.h"
+#include "tessera/apps/support/state.h"
 #include "tessera/core/io/checkpoint.h"
 #include "tessera/core/optim/adam.h"
 #include "tessera/core/optim/early_stopping.h"
@@ -59,15 +60,9 @@ void load_state(const Checkpoint& checkpoint, NodeRun& run, FinishedRuns& finish
 /// Weights alone under their own names, with all that tessera-predict needs in `__metadata__`.
 void save_weights(const std::string& path, const NodeOptions& o, const NodeTask& task, const StateDict& weights);
 
-/// No number of the f32 tensor is NaN or infinite.
-bool all_finite(const Tensor& x);
-
 /// Errors: Error with the epoch when a loss of the run's last epoch, or a weight after it, is not finite: the run diverged,
 /// and nothing of it is to be saved.
 void check_loss(const NodeOptions& o, const NodeRun& run, const char* which, double loss);
 void check_weights(const NodeOptions& o, const NodeRun& run);
-
-/// SHA-256 over names, shapes and bytes of weights: equal when and only when they are bit-identical.
-std::string digest_of(const StateDict& weights);
 
 }  // namespace tessera::apps

@@ -81,7 +81,10 @@ TEST(allocation, an_epoch_after_the_first_allocates_nothing) { expect_no_allocat
 
 TEST(allocation, also_on_cora) {
   if (!have_shared_data("planetoid/cora")) return;
-  expect_no_allocation({.dataset = "cora", .data = shared_data().string()});
+  NodeOptions cora;
+  cora.dataset = "cora";
+  cora.data = shared_data().string();
+  expect_no_allocation(cora);
 }
 
 }  // namespace
