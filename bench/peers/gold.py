@@ -233,6 +233,46 @@ class AlikeConv(nn.MessagePassing):
         return self.lin(received + x)
 
 
+class ResidualNet(torch.nn.Module):
+    """Models of Platonov et al., ICLR 2023 (github.com/yandex-research/heterophilous-graphs), without dropout."""
+
+    class Block(torch.nn.Module):
+        def __init__(self, width, hidden):
+            super().__init__()
+            self.linear_1 = torch.nn.Linear(width, hidden)
+            self.linear_2 = torch.nn.Linear(hidden, hidden)
+
+        def forward(self, x):
+            return self.linear_2(torch.nn.functional.gelu(self.linear_1(x)))
+
+    def __init__(self, sage, hidden=4):
+        super().__init__()
+        self.sage = sage
+        self.input_linear = torch.nn.Linear(CHANNELS, hidden)
+        self.residual_modules = torch.nn.ModuleList()
+        for _ in range(2):
+            layer, inner = torch.nn.Module(), torch.nn.Module()
+            layer.normalization = torch.nn.LayerNorm(hidden)
+            inner.feed_forward_module = self.Block(2 * hidden if sage else hidden, hidden)
+            layer.module = inner
+            self.residual_modules.append(layer)
+        self.output_normalization = torch.nn.LayerNorm(hidden)
+        self.output_linear = torch.nn.Linear(hidden, 2)
+
+    def forward(self, x, edge_index):
+        x = torch.nn.functional.gelu(self.input_linear(x))
+        for layer in self.residual_modules:
+            h = layer.normalization(x)
+            if self.sage:
+                means = nn.SimpleConv(aggr="mean")(h, edge_index)
+                h = torch.cat([h, means], 1)
+            else:
+                index, weight = nn.conv.gcn_conv.gcn_norm(edge_index, None, len(x), dtype=x.dtype)
+                h = nn.SimpleConv(aggr="sum")(h, index, weight)
+            x = x + layer.module.feed_forward_module(h)
+        return self.output_linear(self.output_normalization(x))
+
+
 class Gcn2Net(torch.nn.Module):
     """PyG's examples/gcn2_cora.py, without dropout and its log-softmax, normalising by itself."""
 
@@ -367,6 +407,8 @@ def model_cases():
         add(f"deeper_gcn_model.{name}", lambda n=name, m=norm: DeeperGcnNet(norm=m, readout=getattr(nn, f"global_{n}_pool")),
             lambda l, t: l(t["x"], t["edge_index"], t["edge_attr"], t["batch"], len(t["sizes"])),
             needs=("edge_attr", "batch"), graphs=("batch",))
+    for kind in ("gcn", "sage"):
+        add(f"residual_gnn.{kind}", lambda kind=kind: ResidualNet(kind == "sage"), plain, graphs=("odd", "single"))
     add("graph_sage_model.lstm", lambda: nn.models.GraphSAGE(c, 4, 2, 2, jk="lstm"), graphs=("odd",))
 
 
