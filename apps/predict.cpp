@@ -54,7 +54,7 @@ void write_csv(const std::string& path, const Tensor& probabilities, const NodeT
     file.write(line + "\n");
     for (int64_t i = 0; i < n; ++i) {
       line = csv_field(name_of(task.node_ids, i)) + "," + csv_field(name_of(class_names, best.data<int32_t>()[i]));
-      for (int64_t c = 0; c < classes; ++c) line += "," + to_text(double(p[i * classes + c]));
+      for (int64_t c = 0; c < classes; ++c) line.append(",").append(to_text(double(p[i * classes + c])));
       file.write(line + "\n");
     }
   });
@@ -71,14 +71,16 @@ int predict(PredictOptions o, const std::string& command) {
   check_output_file("--json", o.json);
 
   if (!o.edges.empty()) o.dataset = o.edges;
-  const Weights weights = load_weights(o.weights);
+  Weights weights = load_weights(o.weights);
   weights.fill_options(o);
   check<UsageError>(!o.dataset.empty(), "needs --dataset NAME, or --edges FILE and --nodes FILE");
   o.component = "all";  // what another component holds does not reach a node
   const NodeTask task = make_task(o, load_nodes(o));
   weights.check_fits(o, task);
   Generator random(0);
-  Gcn model({.in = task.data.num_features, .hidden = o.hidden, .out = weights.classes, .layers = int(o.layers)}, random);
+  // What the file lacks is listed when it is loaded, against a model for this data.
+  const int64_t classes = weights.classes > 0 ? weights.classes : std::max<int64_t>(task.data.num_classes, 1);
+  NodeModel model(o, task.data.num_features, classes, random);
   weights.load_into(model);
 
   const NoGrad off;
@@ -116,20 +118,16 @@ int predict(PredictOptions o, const std::string& command) {
 int main(int argc, char** argv) {
   PredictOptions o;
   o.dataset.clear();  // the weights say which
+  o.model.clear();
   CLI::App app("Labels the nodes of a graph with a trained model.", "tessera-predict");
-  app.add_option("--weights", o.weights,
-                 "safetensors file of tessera-train-node's --save, or a state dict of PyTorch Geometric's GCN")
+  app.add_option(
+         "--weights", o.weights,
+         "safetensors file of tessera-train-node's --save; or a state dict of the same model in PyTorch Geometric, as "
+         "safetensors, .pth or .pt, with the options of the model as flags")
       ->type_name("FILE")
       ->required()
       ->group("Model");
-  app.add_option("--hidden", o.hidden, "width of the hidden layers, where the file does not say")
-      ->check(in_range(1, 65536))
-      ->type_name("N")
-      ->group("Model");
-  app.add_option("--layers", o.layers, "layers, where the file does not say")
-      ->check(in_range(1, 64))
-      ->type_name("N")
-      ->group("Model");
+  add_model_options(app, o);
   add_data_options(app, o);
   app.add_option("--out", o.out,
                  "file for the predictions; node, class and the probability of each class as CSV, or the "
@@ -152,9 +150,9 @@ int main(int argc, char** argv) {
       "      After tessera-train-node --save karate.safetensors.\n"
       "  tessera-predict --weights own.safetensors --edges edges.csv --nodes nodes.csv --out own.csv\n"
       "      Your own graph; ids and classes are spelled as in its files.\n"
-      "  tessera-predict --weights from_pyg.safetensors --hidden 16 --layers 2 --dataset cora --data DIR --features rows "
-      "--out p.npy\n"
-      "      A state dict without options of ours: they are given here.\n"
+      "  tessera-predict --weights from_pyg.pt --model gat --hidden 8 --heads 8 --out-heads 1 --layers 2 --dataset cora "
+      "--data DIR --features rows --out p.npy\n"
+      "      A state dict of PyTorch, which says nothing of options: they are given here.\n"
       "Exit codes: 0 done, 1 failed, 2 wrong usage.");
   return run_program(app, argc, argv, [&] { return predict(o, command_line(argc, argv)); });
 }

@@ -33,7 +33,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 void train_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, FinishedRuns& finished, Progress& progress) {
   const Tensor& labels = task.data.labels;
   const bool validated = run.split.valid.numel() > 0;
-  const bool watches = o.patience > 0 || o.schedule == "plateau";
+  const bool watches = keeps_best(o) || o.schedule == "plateau";
   const bool evaluates = watches || !o.report.empty() || !o.log_dir.empty();
   std::unique_ptr<EventLog> log;
   if (!o.log_dir.empty()) {
@@ -67,7 +67,7 @@ void train_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, Finishe
       if (validated) check_loss(o, run, "validation", valid_loss);
       if (watches) {
         const double watched = run.watched(o, valid_loss, valid_score);
-        if (o.patience > 0 && run.stopping.update(run.epoch, watched)) run.keep_best();
+        if (keeps_best(o) && run.stopping.update(run.epoch, watched)) run.keep_best();
         run.rate.update(watched);
       }
     }
@@ -76,7 +76,7 @@ void train_run(const NodeOptions& o, const NodeTask& task, NodeRun& run, Finishe
     if (progress.due())
       progress.update(share_done(o, run, finished),
                       (o.runs > 1 ? "run " + to_text(run.index + 1) + "/" + to_text(o.runs) + ", " : "") + "epoch " +
-                          to_text(run.epoch) + (o.patience > 0 ? "" : "/" + to_text(o.epochs)),
+                          to_text(run.epoch) + (keeps_best(o) ? "" : "/" + to_text(o.epochs)),
                       "loss " + to_text(loss.item()) + (validated && evaluates ? ", valid " + to_text(valid_score) : ""));
     if (!o.checkpoint.empty() &&
         (o.checkpoint_every > 0 ? run.epoch % o.checkpoint_every == 0 : seconds_since(saved) >= 5)) {
@@ -150,7 +150,7 @@ int train_node(NodeOptions o, const std::string& command) {
   std::printf("%s; %lld/%lld/%lld train/valid/test\n", describe(task.data).c_str(), (long long)run->split.train.numel(),
               (long long)run->split.valid.numel(), (long long)run->split.test.numel());
   std::printf("%s, recipe %s, %lld run%s of %s%lld epochs, seed %llu, %d thread%s, %s\n", o.model.c_str(), o.recipe.c_str(),
-              (long long)o.runs, o.runs == 1 ? "" : "s", o.patience > 0 ? "at most " : "", (long long)o.epochs,
+              (long long)o.runs, o.runs == 1 ? "" : "s", keeps_best(o) ? "at most " : "", (long long)o.epochs,
               (unsigned long long)o.seed, threads(), threads() == 1 ? "" : "s", name(active_isa()));
   if (saved) std::printf("continues run %lld after epoch %lld\n", (long long)first, (long long)run->epoch);
   std::fflush(stdout);

@@ -1,10 +1,13 @@
 #include "tessera/apps/support/node_options.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 
 #include "tessera/apps/support/learning_rate.h"
+#include "tessera/apps/support/node_model.h"
 #include "tessera/apps/support/program.h"
 #include "tessera/apps/support/score.h"
 #include "tessera/core/error.h"
@@ -14,22 +17,82 @@
 namespace tessera::apps {
 namespace {
 
-/// A protocol. `decay_on`: first-layer (weight and bias), first-weight, all. `split` stands for --split random.
+/// A protocol. `decay_on`: first-layer (weight and bias), first-weight, all. `random_split` stands for --split random.
 struct Recipe {
   const char* name;
-  int64_t epochs, hidden, layers, patience;
+  int64_t epochs, hidden, layers, patience, stop_window;
   double lr, dropout, weight_decay;
   const char *decay_on, *stop_on, *features, *component, *random_split;
   bool split_at_random;  // also where the files give a split
 };
 
 // kipf: Kipf and Welling, ICLR 2017. shchur: Shchur et al. 2018, the tuned GCN of the gnn-benchmark repository; its stop
-// rule watches validation loss plus L2 term. plain: no publication, settings that do no harm.
+// rule watches validation loss plus L2 term. pyg-citation: benchmark/citation of PyTorch Geometric (arXiv 1903.02428).
+// platonov: Platonov et al., ICLR 2023. plain: no publication, settings that do no harm.
 constexpr Recipe kRecipes[] = {
-    {"kipf", 200, 16, 2, 0, 0.01, 0.5, 5e-4, "first-layer", "loss", "rows", "all", "20/30", false},
-    {"shchur", 100000, 64, 2, 50, 0.01, 0.8, 1e-3, "first-weight", "objective", "binary", "largest", "20/30", true},
-    {"plain", 1000, 64, 2, 100, 0.01, 0.5, 5e-4, "all", "loss", "raw", "all", "60%/20%", false},
+    {"kipf", 200, 16, 2, 0, 0, 0.01, 0.5, 5e-4, "first-layer", "loss", "rows", "all", "20/30", false},
+    {"shchur", 100000, 64, 2, 50, 0, 0.01, 0.8, 1e-3, "first-weight", "objective", "binary", "largest", "20/30", true},
+    {"pyg-citation", 200, 16, 2, 0, 10, 0.01, 0.5, 5e-4, "all", "loss", "rows", "all", "20/500/1000", false},
+    {"platonov", 1000, 512, 5, 1000, 0, 3e-5, 0.2, 0, "all", "metric", "raw", "all", "50%/25%", false},
+    {"plain", 1000, 64, 2, 100, 0, 0.01, 0.5, 5e-4, "all", "loss", "raw", "all", "60%/20%", false},
 };
+
+/// What a recipe (empty: every one) sets for a model (empty: all) on a data set (empty: all) before its own row; the first
+/// that names a flag counts, and a flag that the model does not have is passed over.
+struct Setting {
+  std::string_view recipe, model, dataset, flags;
+};
+constexpr Setting kSettings[] = {
+    {"pyg-citation", "gat", "pubmed", "--lr 0.01 --weight-decay 0.001 --out-heads 8"},
+    {"pyg-citation", "gat", "", "--lr 0.005 --dropout 0.6 --epochs 1000 --stop-window 100"},
+    {"pyg-citation", "sgc", "cora", "--hops 3"},
+    {"pyg-citation", "sgc", "citeseer", "--weight-decay 0.005"},
+    {"pyg-citation", "sgc", "", "--lr 0.1 --features raw"},
+    {"pyg-citation", "appnp", "", "--hidden 64"},
+    {"pyg-citation", "", "", "--input-dropout 0"},
+    {"", "gat", "", "--hidden 8 --heads 8 --out-heads 1"},
+    {"", "sgc", "", "--hops 2"},
+    {"", "appnp", "", "--hops 10 --alpha 0.1"},
+    {"", "gcn2", "", "--hidden 64 --layers 16 --alpha 0.1 --theta 0.5"},
+    {"", "deeper-gcn", "", "--hidden 64 --layers 7"},
+    {"", "", "", "--norm none"},
+};
+
+const NodeFlag kFlags[] = {
+    {"--features", &NodeOptions::features},
+    {"--component", &NodeOptions::component},
+    {"--split", &NodeOptions::split},
+    {"--hidden", &NodeOptions::hidden},
+    {"--layers", &NodeOptions::layers},
+    {"--dropout", &NodeOptions::dropout},
+    {"--input-dropout", &NodeOptions::input_dropout},
+    {"--heads", &NodeOptions::heads},
+    {"--out-heads", &NodeOptions::out_heads},
+    {"--hops", &NodeOptions::hops},
+    {"--alpha", &NodeOptions::alpha},
+    {"--theta", &NodeOptions::theta},
+    {"--norm", &NodeOptions::norm},
+    {"--lr", &NodeOptions::lr},
+    {"--weight-decay", &NodeOptions::weight_decay},
+    {"--decay-on", &NodeOptions::decay_on},
+    {"--epochs", &NodeOptions::epochs},
+    {"--patience", &NodeOptions::patience},
+    {"--stop-window", &NodeOptions::stop_window},
+    {"--metric", &NodeOptions::metric},
+    {"--stop-on", &NodeOptions::stop_on},
+};
+
+void apply_settings(NodeOptions& o, const NodeDataset& data) {
+  for (const Setting& setting : kSettings) {
+    if (!setting.recipe.empty() && setting.recipe != o.recipe) continue;
+    if (!setting.model.empty() && setting.model != o.model) continue;
+    if (!setting.dataset.empty() && (setting.dataset != data.name || !o.edges.empty())) continue;
+    std::istringstream words{std::string(setting.flags)};
+    for (std::string flag, value; words >> flag >> value;)
+      if (node_flag(flag).open(o) && !missing_in_model(o, flag))
+        check<InternalError>(node_flag(flag).set(o, value), "the setting {} {} is not a value", flag, value);
+  }
+}
 
 std::vector<std::string> recipe_names() {
   std::vector<std::string> out;
@@ -44,10 +107,11 @@ double parse_number(const std::string& text, const std::string& whole) {
     value = std::stod(text, &used);
   } catch (const std::exception&) {
   }
-  check<UsageError>(
-      used == text.size() && !text.empty() && value >= 0,
-      "--split {}: needs to be given, random, random:20/30 (nodes of each class), random:60%/20% (shares) or a number",
-      whole);
+  check<UsageError>(used == text.size() && !text.empty() && value >= 0,
+                    "--split {}: needs to be given, random, random:20/30 (nodes of each class), random:20/500/1000, "
+                    "random:60%/20% (shares) "
+                    "or a number",
+                    whole);
   return value;
 }
 
@@ -61,6 +125,9 @@ NodeSplit random_split(const NodeDataset& data, const std::string& text, uint64_
     if (!second.empty() && second.back() == '%') second.pop_back();
   }
   const std::string whole = "random:" + text;
+  if (const size_t third = second.find('/'); third != std::string::npos && !shares)
+    return split_planetoid(data, int64_t(parse_number(first, whole)), int64_t(parse_number(second.substr(0, third), whole)),
+                           int64_t(parse_number(second.substr(third + 1), whole)), seed);
   const double train = parse_number(first, whole), valid = parse_number(second, whole);
   if (!shares) return split_per_class(data, int64_t(train), int64_t(valid), seed);
   check<UsageError>(train + valid <= 100, "--split {}: the shares are more than 100 % together", whole);
@@ -85,6 +152,42 @@ std::string counts_of(const NodeDataset& data, const NodeSplit& split) {
 }
 
 }  // namespace
+
+bool NodeFlag::open(const NodeOptions& o) const {
+  if (const auto* integer = std::get_if<int64_t NodeOptions::*>(&member)) return o.*(*integer) < 0;
+  if (const auto* number = std::get_if<double NodeOptions::*>(&member)) return o.*(*number) < 0;
+  return (o.*std::get<std::string NodeOptions::*>(member)).empty();
+}
+
+std::string NodeFlag::text(const NodeOptions& o) const {
+  return std::visit([&](auto m) { return to_text(o.*m); }, member);
+}
+
+bool NodeFlag::set(NodeOptions& o, const std::string& text) const {
+  if (const auto* words = std::get_if<std::string NodeOptions::*>(&member)) {
+    o.*(*words) = text;
+    return !text.empty();
+  }
+  char* end = nullptr;
+  double value = 0;
+  if (const auto* integer = std::get_if<int64_t NodeOptions::*>(&member))
+    value = double(o.*(*integer) = std::strtoll(text.c_str(), &end, 10));
+  else
+    value = o.*std::get<double NodeOptions::*>(member) = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0' && value >= 0;
+}
+
+const NodeFlag& node_flag(std::string_view name) {
+  for (const NodeFlag& flag : kFlags)
+    if (name == flag.name) return flag;
+  fail<InternalError>("{} is no option of a model or of training", std::string(name));
+}
+
+void check_model_options(const NodeOptions& o) {
+  for (const NodeFlag& flag : kFlags)
+    check<UsageError>(flag.open(o) || !missing_in_model(o, flag.name), "{} {}: the model {} has no such option", flag.name,
+                      flag.text(o), o.model);
+}
 
 void add_data_options(CLI::App& app, NodeOptions& o) {
   app.add_option("--dataset", o.dataset, "data set by name; karate is built in")
@@ -122,21 +225,18 @@ void add_training_options(CLI::App& app, NodeOptions& o) {
   app.add_option(
          "--split", o.split,
          "given (run i takes the set's split i), a number (that split), random, random:20/30 (train and validation nodes "
-         "of each class), random:60%/20% (shares of each class)")
+         "of each class), random:20/500/1000 (training nodes of each class, validation and test nodes of all), "
+         "random:60%/20% "
+         "(shares of each class)")
       ->type_name("SPLIT")
       ->group("Data");
 
-  app.add_option("--model", o.model, "architecture: gcn")
-      ->check(one_of({"gcn"}))
-      ->capture_default_str()
-      ->type_name("NAME")
-      ->group("Model");
-  app.add_option("--hidden", o.hidden, "width of the hidden layers")
-      ->check(in_range(1, 65536))
-      ->type_name("N")
-      ->group("Model");
-  app.add_option("--layers", o.layers, "layers")->check(in_range(1, 64))->type_name("N")->group("Model");
+  add_model_options(app, o);
   app.add_option("--dropout", o.dropout, "dropout on the input of every layer")
+      ->check(in_range(0.0, 1.0))
+      ->type_name("P")
+      ->group("Model");
+  app.add_option("--input-dropout", o.input_dropout, "gcn, sage, gin: dropout on the features, where it differs")
       ->check(in_range(0.0, 1.0))
       ->type_name("P")
       ->group("Model");
@@ -144,7 +244,8 @@ void add_training_options(CLI::App& app, NodeOptions& o) {
   app.add_option(
          "--recipe", o.recipe,
          "protocol that sets every option left out: kipf (citation sets), shchur (20 + 30 random nodes of each class, early "
-         "stopping), plain; default: by the data set")
+         "stopping), pyg-citation (PyTorch Geometric's benchmark: the epoch of the lowest validation loss), platonov (deep "
+         "models on heterophilous sets), plain; default: by the data set")
       ->check(one_of(recipe_names()))
       ->type_name("NAME")
       ->group("Training");
@@ -155,6 +256,12 @@ void add_training_options(CLI::App& app, NodeOptions& o) {
       ->group("Training");
   app.add_option("--patience", o.patience,
                  "stop after this many epochs without a better validation, take the best weights; 0: never")
+      ->check(in_range(0, 100000000))
+      ->type_name("N")
+      ->group("Training");
+  app.add_option("--stop-window", o.stop_window,
+                 "past half of --epochs, stop when the validation loss is above the mean of so many epochs before; take the "
+                 "best weights; 0: never")
       ->check(in_range(0, 100000000))
       ->type_name("N")
       ->group("Training");
@@ -184,19 +291,23 @@ void fill_from_recipe(NodeOptions& o, const NodeDataset& data) {
   if (o.recipe.empty()) o.recipe = default_recipe(o.edges.empty() ? data.name : o.edges, data);
   const Recipe& r =
       *std::find_if(std::begin(kRecipes), std::end(kRecipes), [&](const Recipe& x) { return o.recipe == x.name; });
-  const auto fill = [](auto& option, auto value) {
-    if (option < 0) option = value;
+  check_model_options(o);
+  apply_settings(o, data);
+  const auto fill = [&](const char* flag, auto& option, auto value) {
+    if (option < 0 && !missing_in_model(o, flag)) option = value;
   };
   const auto fill_text = [](std::string& option, const std::string& value) {
     if (option.empty()) option = value;
   };
-  fill(o.epochs, r.epochs);
-  fill(o.hidden, r.hidden);
-  fill(o.layers, r.layers);
-  fill(o.lr, r.lr);
-  fill(o.dropout, r.dropout);
-  fill(o.weight_decay, r.weight_decay);
-  fill(o.patience, r.patience);
+  fill("--epochs", o.epochs, r.epochs);
+  fill("--hidden", o.hidden, r.hidden);
+  fill("--layers", o.layers, r.layers);
+  fill("--lr", o.lr, r.lr);
+  fill("--dropout", o.dropout, r.dropout);
+  fill("--input-dropout", o.input_dropout, o.dropout);
+  fill("--weight-decay", o.weight_decay, r.weight_decay);
+  fill("--patience", o.patience, r.patience);
+  fill("--stop-window", o.stop_window, r.stop_window);
   fill_text(o.decay_on, r.decay_on);
   fill_text(o.stop_on, r.stop_on);
   fill_text(o.features, r.features);
@@ -209,22 +320,9 @@ void fill_from_recipe(NodeOptions& o, const NodeDataset& data) {
 
 std::map<std::string, std::string> deciding_options(const NodeOptions& o) {
   std::map<std::string, std::string> out = schedule_options(o);
-  out.insert({{"--dataset", o.dataset},
-              {"--model", o.model},
-              {"--features", o.features},
-              {"--component", o.component},
-              {"--split", o.split},
-              {"--hidden", to_text(o.hidden)},
-              {"--layers", to_text(o.layers)},
-              {"--dropout", to_text(o.dropout)},
-              {"--lr", to_text(o.lr)},
-              {"--weight-decay", to_text(o.weight_decay)},
-              {"--decay-on", o.decay_on},
-              {"--epochs", to_text(o.epochs)},
-              {"--patience", to_text(o.patience)},
-              {"--metric", o.metric},
-              {"--stop-on", o.stop_on},
-              {"--seed", to_text(o.seed)}});
+  out.insert({{"--dataset", o.dataset}, {"--model", o.model}, {"--seed", to_text(o.seed)}});
+  for (const NodeFlag& flag : kFlags)
+    if (!missing_in_model(o, flag.name)) out.emplace(flag.name, flag.text(o));
   return out;
 }
 
@@ -241,7 +339,7 @@ NodeSplit split_of_run(const NodeOptions& o, const NodeDataset& data, int64_t ru
     split = data.splits[size_t(number)];
   }
   check<UsageError>(split.train.numel() > 0, "nothing to train on: the split has {}", counts_of(data, split));
-  check<UsageError>(o.patience == 0 || split.valid.numel() > 0,
+  check<UsageError>(!keeps_best(o) || split.valid.numel() > 0,
                     "early stopping needs validation nodes but the split has {}; use --patience 0 or --split random",
                     counts_of(data, split));
   check<UsageError>(o.schedule != "plateau" || split.valid.numel() > 0,

@@ -11,24 +11,19 @@
 namespace tessera::apps {
 namespace {
 
-Gcn make_model(const NodeOptions& o, const NodeTask& task, Generator& random) {
-  return Gcn({.in = task.data.num_features,
-              .hidden = o.hidden,
-              .out = task.data.num_classes,
-              .layers = int(o.layers),
-              .dropout = o.dropout,
-              .input_dropout = o.dropout},
-             random);
+/// What the penalty is on: all parameters, those of the first layer, or its weights alone.
+bool decays(const NodeOptions& o, const std::string& name) {
+  if (o.decay_on == "all") return true;
+  return in_first_layer(o, name) && (o.decay_on != "first-weight" || name.ends_with("weight"));
 }
 
-Adam make_optimiser(const NodeOptions& o, Gcn& model) {
+Adam make_optimiser(const NodeOptions& o, NodeModel& model) {
+  Adam::Group with{{}, o.weight_decay}, without{{}, 0.0};
+  for (const auto& [name, tensor] : named_parameters(model))
+    if (tensor.requires_grad()) (decays(o, name) ? with : without).parameters.push_back(tensor);
   std::vector<Adam::Group> groups;
-  for (size_t i = 0; i < model.convs.size(); ++i) {
-    GcnConv& conv = model.convs[i];
-    const bool decays = i == 0 || o.decay_on == "all";
-    groups.push_back({{conv.bias}, decays && o.decay_on != "first-weight" ? o.weight_decay : 0.0});
-    groups.push_back({{conv.lin.weight}, decays ? o.weight_decay : 0.0});
-  }
+  for (Adam::Group* group : {&with, &without})
+    if (!group->parameters.empty()) groups.push_back(std::move(*group));
   return Adam(std::move(groups), {.lr = o.lr});
 }
 
@@ -44,10 +39,20 @@ NodeRun::NodeRun(const NodeOptions& o, const NodeTask& task, int64_t run)
     : index(run),
       split(split_of_run(o, task.data, run)),
       random(o.seed + uint64_t(run)),
-      model(make_model(o, task, random)),
+      model(o, task.data.num_features, task.data.num_classes, random),
       optimiser(make_optimiser(o, model)),
       stopping{.patience = o.patience, .larger_is_better = o.stop_on == "metric"},
       rate(o) {}
+
+bool NodeRun::finished(const NodeOptions& o) const {
+  if (epoch >= o.epochs || stopping.stopped()) return true;
+  const std::vector<double>& losses = history.valid_loss;
+  if (o.stop_window <= 0 || epoch <= o.epochs / 2 || losses.size() < 2) return false;
+  const size_t last = losses.size() - 1, first = last - std::min(last, size_t(o.stop_window));
+  double mean = 0;
+  for (size_t i = first; i < last; ++i) mean += losses[i] / double(last - first);
+  return losses[last] > mean;
+}
 
 void NodeRun::keep_best() {
   const StateDict now = state_dict(model);
@@ -65,11 +70,9 @@ double NodeRun::watched(const NodeOptions& o, double valid_loss, double valid_sc
   if (o.stop_on == "metric") return valid_score;
   if (o.stop_on == "loss") return valid_loss;
   double penalty = 0;
-  for (size_t i = 0; i < model.convs.size(); ++i) {
-    const GcnConv& conv = model.convs[i];
-    if (i > 0 && o.decay_on != "all") continue;
-    penalty += squared_norm(conv.lin.weight) + (o.decay_on == "first-weight" ? 0 : squared_norm(conv.bias));
-  }
+  for_each_parameter(model, [&](const std::string& name, const Tensor& tensor) {
+    if (tensor.requires_grad() && decays(o, name)) penalty += squared_norm(tensor);
+  });
   return valid_loss + o.weight_decay / 2 * penalty;
 }
 
@@ -88,7 +91,7 @@ void FinishedRuns::add(const NodeRun& run) {
 
 double share_done(const NodeOptions& o, const NodeRun& run, const FinishedRuns& finished) {
   double epochs = double(o.epochs);
-  if (o.patience > 0) {
+  if (keeps_best(o)) {
     if (finished.result.epochs.empty()) return 0;
     epochs = 0;
     for (const int64_t n : finished.result.epochs) epochs += double(n) / double(finished.result.epochs.size());

@@ -16,7 +16,7 @@ struct NodeRun {
   int64_t index = 0, epoch = 0;
   NodeSplit split;
   Generator random;
-  Gcn model;
+  NodeModel model;
   Adam optimiser;
   EarlyStopping stopping;
   LearningRate rate;
@@ -25,7 +25,8 @@ struct NodeRun {
 
   NodeRun(const NodeOptions& o, const NodeTask& task, int64_t run);
 
-  bool finished(const NodeOptions& o) const { return epoch >= o.epochs || stopping.stopped(); }
+  /// After the last epoch, or where --patience or --stop-window end it.
+  bool finished(const NodeOptions& o) const;
   void keep_best();
   void return_to_best();
   /// Value that early stopping and the plateau schedule watch, of evaluation-mode logits.

@@ -81,7 +81,7 @@ std::string describe(const NodeDataset& data) {
          to_text(data.num_features) + " features, " + to_text(data.num_classes) + " classes";
 }
 
-Tensor logits_of(const Gcn& model, const NodeTask& task, Generator& random) {
+Tensor logits_of(NodeModel& model, const NodeTask& task, Generator& random) {
   return task.data.sparse_features() ? model(task.sparse, task.graph, random)
                                      : model(task.data.features, task.graph, random);
 }

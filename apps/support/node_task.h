@@ -1,9 +1,8 @@
 #pragma once
 
-#include "tessera/apps/support/node_options.h"
+#include "tessera/apps/support/node_model.h"
 #include "tessera/apps/support/outputs.h"
 #include "tessera/datasets/graph/csv_graph.h"
-#include "tessera/layers/models/gcn.h"
 #include "tessera/sparse/sparse_matrix.h"
 
 namespace tessera::apps {
@@ -31,6 +30,6 @@ NodeTask make_task(const NodeOptions& o, CsvGraph graph);
 std::string describe(const NodeDataset& data);
 
 /// Scores of every node.
-Tensor logits_of(const Gcn& model, const NodeTask& task, Generator& random);
+Tensor logits_of(NodeModel& model, const NodeTask& task, Generator& random);
 
 }  // namespace tessera::apps

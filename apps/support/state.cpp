@@ -34,6 +34,7 @@ std::string digest_of(const StateDict& weights) {
 }
 
 bool all_finite(const Tensor& x) {
+  if (!is_floating(x.dtype())) return true;
   const auto values = x.span<float>();
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }

@@ -431,6 +431,13 @@ std::map<std::string, Tensor> load_torch_file(const std::string& path, const Tor
   return tensors;
 }
 
+bool is_torch_file(const std::string& path) {
+  char start[4] = {};
+  const File file(path);
+  file.read(0, start, size_t(std::min<uint64_t>(file.size(), 4)));
+  return std::memcmp(start, "PK\3\4", 4) == 0 || std::memcmp(start, "\x80\x02\x8a\x0a", 4) == 0;
+}
+
 std::map<std::string, Tensor> model_state(const std::map<std::string, Tensor>& tensors) {
   const auto starting = [&](const std::map<std::string, Tensor>& from, const std::string& prefix) {
     std::map<std::string, Tensor> out;

@@ -31,6 +31,9 @@ struct TorchFileOptions {
 /// view beyond its storage, more elements than its storage has, a file that ends early.
 std::map<std::string, Tensor> load_torch_file(const std::string& path, const TorchFileOptions& options = {});
 
+/// Whether the file begins like one of torch.save: as a zip or as the older stream.
+bool is_torch_file(const std::string& path);
+
 /// The model's own tensors of a training checkpoint: those under the one of "state_dict.", "model_state_dict.", "model.",
 /// "net." that there is (all of them when none of these starts a name), without a "module." (of DataParallel) that starts
 /// every name.

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <sstream>
 
@@ -7,6 +8,7 @@
 #include "tessera/core/io/safetensors.h"
 #include "tessera/core/ops/create.h"
 #include "tessera/tests/apps/process.h"
+#include "tessera/tests/core/io/make_torch.h"
 #include "tessera/tests/core/io/temporary.h"
 
 namespace tessera::test {
@@ -84,11 +86,10 @@ TEST(predict, every_mismatch_in_one_line) {
     EXPECT_FALSE(file_exists(out));
   };
   refused({}, 2, "--weights is required (see --help)");
-  refused(
-      {"--weights", t.weights, "--hidden", "8", "--layers", "3", "--features", "raw"}, 2,
-      t.weights +
-          ": made with other options: --features raw (the file: rows), --hidden 8 (the file: 16), --layers 3 (the file: 2) "
-          "(see --help)");
+  refused({"--weights", t.weights, "--hidden", "8", "--layers", "3", "--features", "raw"}, 2,
+          t.weights +
+              ": made with other options: --hidden 8 (the file: 16), --layers 3 (the file: 2), --features raw (the file: "
+              "rows) (see --help)");
   put(t.folder / "e.csv", "a,b\nb,c\n");
   put(t.folder / "n.csv", "id,x,label\na,1,u\nb,2,v\nc,3,u\n");
   refused({"--weights", t.weights, "--edges", t.folder / "e.csv", "--nodes", t.folder / "n.csv"}, 1,
@@ -154,6 +155,76 @@ TEST(predict, names_of_the_users_files_and_unlabelled_nodes) {
   EXPECT_NE(text.find("\nb,\"x, y\","), std::string::npos) << text;
   EXPECT_NE(text.find("\n\"c,1\",\"x, y\","), std::string::npos) << text;
   EXPECT_NE(text.find("\ne,z,"), std::string::npos) << text;
+}
+
+// The scores of every model are those that training measured, from our file and from a state dict of torch.save that says
+// nothing of options.
+TEST(predict, every_model_from_every_kind_of_file) {
+  const TemporaryFolder folder;
+  const std::string saved = folder / "w", torch = folder / "w.pt", json = folder / "r.json";
+  const std::vector<std::pair<std::string, std::vector<std::string>>> models = {
+      {"gcn", {"--hidden", "8", "--layers", "3", "--norm", "layer"}},
+      {"gat", {"--hidden", "4", "--layers", "2", "--heads", "3", "--out-heads", "2"}},
+      {"sage", {"--hidden", "8", "--layers", "2", "--norm", "batch"}},
+      {"gin", {"--hidden", "8", "--layers", "2"}},
+      {"sgc", {"--hops", "3"}},
+      {"appnp", {"--hidden", "8", "--hops", "4", "--alpha", "0.2"}},
+      {"gcn2", {"--hidden", "8", "--layers", "3", "--alpha", "0.2", "--theta", "1"}},
+      {"deeper-gcn", {"--hidden", "8", "--layers", "2"}},
+      {"residual-gcn", {"--hidden", "8", "--layers", "2"}},
+      {"residual-sage", {"--hidden", "8", "--layers", "2"}},
+  };
+  for (const auto& [model, options] : models) {
+    SCOPED_TRACE(model);
+    std::vector<std::string> train = {
+        "tessera-train-node", "--model", model, "--epochs", "5", "--save", saved, "--json", json};
+    train.insert(train.end(), options.begin(), options.end());
+    Ended ended = run_program(train);
+    ASSERT_EQ(ended.code, 0) << ended.errors;
+    const auto result = json_of(json)["result"];
+    const double all = (4 * result["train"]["mean"].get<double>() + 30 * result["test"]["mean"].get<double>()) / 34;
+    ended = run_program({kProgram, "--weights", saved, "--out", folder / "ours.npy", "--json", json});
+    ASSERT_EQ(ended.code, 0) << ended.errors;
+    EXPECT_NEAR(json_of(json)["result"]["test"]["mean"], all, 1e-12);
+
+    std::map<std::string, Tensor> state = load_safetensors(saved).tensors;
+    put(torch, torch_zip(state));
+    std::vector<std::string> predict = {kProgram,     "--weights", torch,   "--model",           model,
+                                        "--features", "rows",      "--out", folder / "torch.npy"};
+    predict.insert(predict.end(), options.begin(), options.end());
+    predict.insert(predict.end(), {"--dataset", "karate"});
+    ended = run_program(predict);
+    ASSERT_EQ(ended.code, 0) << ended.errors;
+    EXPECT_EQ(read_file(folder / "torch.npy"), read_file(folder / "ours.npy"));
+
+    state["zz"] = zeros(Shape{2});
+    state.erase(state.begin());
+    put(torch, torch_zip(state));
+    ended = run_program(predict);
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_NE(ended.errors.find("missing "), std::string::npos) << ended.errors;
+    EXPECT_NE(ended.errors.find("unexpected zz [2]"), std::string::npos) << ended.errors;
+    EXPECT_EQ(std::count(ended.errors.begin(), ended.errors.end(), '\n'), 1);
+  }
+}
+
+TEST(predict, options_that_a_file_lacks_or_a_model_does_not_have) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "w.pt", out = folder / "p.csv";
+  put(path, torch_zip({{"x", zeros(Shape{2})}}));
+  const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& line) {
+    arguments.insert(arguments.begin(), {kProgram, "--weights", path, "--out", out, "--dataset", "karate"});
+    const Ended ended = run_program(arguments);
+    EXPECT_EQ(ended.code, code);
+    EXPECT_EQ(ended.errors, std::string(kProgram) + ": " + line + "\n");
+  };
+  refused({"--model", "gat", "--heads", "2"}, 2,
+          path + " says nothing of how the model was made; give --hidden, --layers, --out-heads (see --help)");
+  refused({"--model", "sgc"}, 2, path + " says nothing of how the model was made; give --hops (see --help)");
+  refused({"--model", "sgc", "--hops", "2"}, 1,
+          path + ": load_state_dict: missing conv1.lin.weight [4, 34]; missing conv1.lin.bias [4]; unexpected x [2]");
+  refused({"--model", "sgc", "--hops", "2", "--hidden", "3"}, 2,
+          "--hidden 3: the model sgc has no such option (see --help)");
 }
 
 }  // namespace

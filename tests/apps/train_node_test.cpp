@@ -162,8 +162,13 @@ TEST(train_node, refuses_with_one_line) {
       {{"--epochs", "many"}, 2, "--epochs: 'many' needs to be a number from 1 to 100000000 (see --help)"},
       {{"--dropout", "1.5"}, 2, "--dropout: '1.5' needs to be a number from 0 to 1 (see --help)"},
       {{"--lr", "-1"}, 2, "--lr: '-1' needs to be a number of 0 or more (see --help)"},
-      {{"--model", "gnc"}, 2, "--model: 'gnc' is not known, did you mean 'gcn'? (gcn) (see --help)"},
-      {{"--recipe", "kpif"}, 2, "--recipe: 'kpif' is not known, did you mean 'kipf'? (kipf, shchur, plain) (see --help)"},
+      {{"--model", "gnc"},
+       2,
+       "--model: 'gnc' is not known, did you mean 'gcn'? (gcn, gat, sage, gin, sgc, appnp, gcn2, deeper-gcn, residual-gcn, "
+       "residual-sage) (see --help)"},
+      {{"--recipe", "kpif"},
+       2,
+       "--recipe: 'kpif' is not known, did you mean 'kipf'? (kipf, shchur, pyg-citation, platonov, plain) (see --help)"},
       {{"--device", "cuda"}, 2, "--device: 'cuda' is not known (cpu) (see --help)"},
       {{"--patience", "5"},
        2,
@@ -174,7 +179,8 @@ TEST(train_node, refuses_with_one_line) {
       {{"--split", "random:0/5"}, 2, ""},
       {{"--split", "often"},
        2,
-       "--split often: needs to be given, random, random:20/30 (nodes of each class), random:60%/20% (shares) or a number "
+       "--split often: needs to be given, random, random:20/30 (nodes of each class), random:20/500/1000, random:60%/20% "
+       "(shares) or a number "
        "(see "
        "--help)"},
       {{"--lr-every", "5"}, 2, "--lr-every goes with --schedule step (see --help)"},

@@ -7,6 +7,7 @@
 #include "tessera/core/io/file.h"
 #include "tessera/core/io/safetensors.h"
 #include "tessera/core/io/zip.h"
+#include "tessera/tests/core/io/make_torch.h"
 #include "tessera/tests/core/io/make_zip.h"
 #include "tessera/tests/core/io/temporary.h"
 #include "tessera/tests/support/data.h"
@@ -20,47 +21,11 @@ using Tensors = std::map<std::string, Tensor>;
 
 std::string torch_path(const std::string& name) { return test::repository_file("tests/core/io/torch/" + name).string(); }
 
-// Pickle opcodes.
-std::string text(const std::string& s) { return "X" + little_endian(uint32_t(s.size())) + s; }
-std::string number(int64_t n) { return "\x8a\x08"s + little_endian(uint64_t(n)); }
-std::string global(const std::string& module, const std::string& name) { return "c" + module + "\n" + name + "\n"; }
-std::string tuple(const std::vector<std::string>& items) {
-  std::string out = "(";
-  for (const std::string& item : items) out += item;
-  return out + "t";
-}
-std::string tuple_of(const std::vector<int64_t>& numbers) {
-  std::vector<std::string> items;
-  for (const int64_t n : numbers) items.push_back(number(n));
-  return tuple(items);
-}
-std::string dict(const std::vector<std::pair<std::string, std::string>>& entries) {
-  std::string out = "}(";
-  for (const auto& [key, value] : entries) out += text(key) + value;
-  return out + "u";
-}
-std::string pickle(const std::string& value) { return "\x80\x02" + value + "."; }
-
-std::string storage(int64_t count, const std::string& type = "FloatStorage", const std::string& key = "0",
-                    const std::string& part = "") {
-  return tuple({text("storage"), global("torch", type), text(key), text("cpu"), number(count), part}) + "Q";
-}
-std::string tensor(const std::string& storage, int64_t offset, const std::vector<int64_t>& sizes,
-                   const std::vector<int64_t>& strides) {
-  return global("torch._utils", "_rebuild_tensor_v2") +
-         tuple({storage, number(offset), tuple_of(sizes), tuple_of(strides), "\x89", "}"}) + "R";
-}
+using namespace pickled;
 
 std::string bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
-std::string stream(const std::string& object, const std::vector<std::string>& keys, const std::string& storages) {
-  std::string list = "](";
-  for (const std::string& key : keys) list += text(key);
-  return "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."s + pickle("M\xe9\x03") + pickle("}") + pickle(object) +
-         pickle(list + "e") + storages;
-}
-
 class TorchFile : public testing::Test {
  protected:
   void make_zip_of(const std::string& value, const std::vector<std::pair<std::string, std::string>>& storages,
@@ -190,12 +155,12 @@ TEST_F(TorchFile, PartsOfStoragesAndPairsOfPython2) {
   const std::string ordered =
       global("collections", "OrderedDict") +
       tuple({"](](" + text("x") + tensor(storage(5, "FloatStorage", "0", part), 1, {2}, {1}) + "ee"}) + "R";
-  put(path_, stream(ordered, {"0"}, little_endian(uint64_t(5)) + bytes_of({0, 1, 2, 3, 4})));
+  put(path_, torch_stream(ordered, {"0"}, little_endian(uint64_t(5)) + bytes_of({0, 1, 2, 3, 4})));
   expect_equal<float>(load_torch_file(path_), "x", {2}, {3, 4});
   const std::string beyond = tuple({text("7"), number(6), number(1)});
-  put(path_, stream(dict({{"x", tensor(storage(5, "FloatStorage", "0", beyond), 1, {2}, {1})}}), {"0"}, ""));
+  put(path_, torch_stream(dict({{"x", tensor(storage(5, "FloatStorage", "0", beyond), 1, {2}, {1})}}), {"0"}, ""));
   EXPECT_EQ(error(), "tensor 'x' has a storage that is a part of '0' beyond its 5 elements");
-  put(path_, stream(global("collections", "OrderedDict") + tuple({"](" + text("x") + "e"}) + "R", {}, ""));
+  put(path_, torch_stream(global("collections", "OrderedDict") + tuple({"](" + text("x") + "e"}) + "R", {}, ""));
   EXPECT_EQ(error(), "has an OrderedDict that is not made of pairs");
 }
 
@@ -298,22 +263,22 @@ TEST_F(TorchFile, OtherFiles) {
 TEST_F(TorchFile, StreamsThatDoNotFit) {
   const std::string object = dict({{"x", tensor(storage(2), 0, {2}, {1})}});
   const std::string two = little_endian(uint64_t(2)) + bytes_of({1, 2});
-  put(path_, stream(object, {"0"}, two));
+  put(path_, torch_stream(object, {"0"}, two));
   expect_equal<float>(load_torch_file(path_), "x", {2}, {1, 2});
   const std::string bytes = read_file(path_);
   const std::string at = std::to_string(bytes.size() - 16), end = std::to_string(bytes.size());
-  put(path_, stream(object, {"0"}, little_endian(uint64_t(3)) + bytes_of({1, 2})));
+  put(path_, torch_stream(object, {"0"}, little_endian(uint64_t(3)) + bytes_of({1, 2})));
   EXPECT_EQ(error(), "storage '0' at byte " + at + " has 3 elements but its tensors need 2");
-  put(path_, stream(object, {"0"}, two + "?"));
+  put(path_, torch_stream(object, {"0"}, two + "?"));
   EXPECT_EQ(error(), "1 bytes follow the last storage, expected the end of the file");
   put(path_, bytes.substr(0, bytes.size() - 1));
   EXPECT_EQ(error(),
             "ends at byte " + std::to_string(bytes.size() - 1) + ", but storage '0' at byte " + at + " needs 16 bytes");
-  put(path_, stream(object, {}, ""));
+  put(path_, torch_stream(object, {}, ""));
   EXPECT_EQ(error(), "lacks the storage '0'");
-  put(path_, stream(object, {"0", "0"}, two + two));
+  put(path_, torch_stream(object, {"0", "0"}, two + two));
   EXPECT_EQ(error(), "storage '0' occurs twice");
-  put(path_, stream(object, {"9"}, two));
+  put(path_, torch_stream(object, {"9"}, two));
   EXPECT_EQ(error(), "no tensor lies in storage '9', so its length is not known");
   std::string protocol = bytes;
   protocol[18] = '\x0a';
