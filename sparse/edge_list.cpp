@@ -4,8 +4,10 @@
 #include "tessera/sparse/edge_list.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "tessera/core/parallel.h"
+#include "tessera/scatter/ids.h"
 #include "tessera/sparse/graph.h"
 
 namespace tessera {
@@ -61,10 +63,12 @@ EdgeList merge_equal(const Tensor& src, const Tensor& dst, const Tensor& weight,
   for (int64_t s = 0; s < num_nodes; ++s) offsets[s + 1] += offsets[s];
 
   const Shape shape{offsets[num_nodes]};
-  EdgeList out{Tensor::empty(shape, DType::i32), Tensor::empty(shape, DType::i32), Tensor()};
+  EdgeList out{Tensor::empty(shape, DType::i32), Tensor::empty(shape, DType::i32), Tensor(),
+               Tensor::empty(shape, DType::i64)};
   if (weight.defined()) out.weight = Tensor::empty(shape, weight.dtype());
   int32_t* out_src = out.src.mutable_data<int32_t>();
   int32_t* out_dst = out.dst.mutable_data<int32_t>();
+  int64_t* out_first = out.first.mutable_data<int64_t>();
   const auto fill = [&](const auto& put_weight) {
     parallel_for(num_nodes, kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
@@ -74,6 +78,7 @@ EdgeList merge_equal(const Tensor& src, const Tensor& dst, const Tensor& weight,
           while (last < rowptr[s + 1] && col[last] == col[i]) ++last;
           out_src[at] = int32_t(s);
           out_dst[at] = col[i];
+          out_first[at] = ids[i];
           put_weight(at, i, last);
           i = last;
         }
@@ -135,6 +140,34 @@ EdgeList to_undirected(const EdgeList& edges, int64_t num_nodes, Merge merge) {
     if (src[e] != dst[e]) put(dst[e], src[e], e);
   }
   return merge_equal(both_src, both_dst, edges.weight, num_nodes, merge, weight_at.data());
+}
+
+EdgeList remove_self_loops(const EdgeList& edges, int64_t num_nodes) {
+  check(edges.src.defined() && edges.dst.defined(), "remove_self_loops: src or dst is undefined");
+  check_weight("remove_self_loops", edges);
+  check_id_list("remove_self_loops", "src", edges.src);
+  check_id_list("remove_self_loops", "dst", edges.dst);
+  check(edges.src.numel() == edges.dst.numel(), "remove_self_loops: src has {} entries but dst has {}", edges.src.numel(),
+        edges.dst.numel());
+  const Tensor src = narrow_ids("remove_self_loops", "src", edges.src, num_nodes),
+               dst = narrow_ids("remove_self_loops", "dst", edges.dst, num_nodes);
+  std::vector<int64_t> kept;
+  for (int64_t e = 0; e < src.numel(); ++e)
+    if (src.data<int32_t>()[e] != dst.data<int32_t>()[e]) kept.push_back(e);
+  const Shape shape{int64_t(kept.size())};
+  EdgeList out{Tensor::empty(shape, DType::i32), Tensor::empty(shape, DType::i32), Tensor(), Tensor::from(kept, shape)};
+  const auto take = [&]<class T>(const Tensor& from, Tensor& to) {
+    T* at = to.mutable_data<T>();
+    for (const int64_t e : kept) *at++ = from.data<T>()[e];
+  };
+  take.template operator()<int32_t>(src, out.src);
+  take.template operator()<int32_t>(dst, out.dst);
+  if (edges.weight.defined()) {
+    out.weight = Tensor::empty(shape, edges.weight.dtype());
+    with_float(edges.weight.dtype(), "remove_self_loops",
+               [&]<class T>() { take.template operator()<T>(edges.weight, out.weight); });
+  }
+  return out;
 }
 
 }  // namespace tessera

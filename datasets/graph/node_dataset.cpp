@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "tessera/sparse/components.h"
+
 namespace tessera {
 namespace {
 
@@ -12,23 +14,6 @@ void normalise(const float* from, float* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) sum += std::fabs(double(from[i]));
   const double scale = sum == 0 ? 0 : 1 / sum;
   for (int64_t i = 0; i < count; ++i) to[i] = float(from[i] * scale);
-}
-
-// Connected components by union-find with path halving; a root is its component's lowest id.
-std::vector<int32_t> component_roots(const NodeDataset& dataset) {
-  std::vector<int32_t> parent(static_cast<size_t>(dataset.num_nodes));
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root = [&](int32_t i) {
-    while (parent[size_t(i)] != i) i = parent[size_t(i)] = parent[size_t(parent[size_t(i)])];
-    return i;
-  };
-  const int32_t *src = dataset.src.data<int32_t>(), *dst = dataset.dst.data<int32_t>();
-  for (int64_t e = 0; e < dataset.src.numel(); ++e) {
-    const int32_t a = root(src[e]), b = root(dst[e]);
-    parent[size_t(std::max(a, b))] = std::min(a, b);
-  }
-  for (int32_t i = 0; i < int32_t(parent.size()); ++i) parent[size_t(i)] = root(i);
-  return parent;
 }
 
 template <class T>
@@ -94,17 +79,10 @@ int64_t drop_unlabelled(NodeDataset& dataset) {
 
 void keep_largest_component(NodeDataset& dataset) {
   if (dataset.num_nodes == 0) return;
-  const std::vector<int32_t> roots = component_roots(dataset);
-  std::vector<int64_t> sizes(roots.size(), 0);
-  for (const int32_t root : roots) ++sizes[size_t(root)];
-  const int32_t largest = int32_t(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
-
-  std::vector<int32_t> kept, new_id(roots.size(), -1);
-  for (size_t i = 0; i < roots.size(); ++i)
-    if (roots[i] == largest) {
-      new_id[i] = int32_t(kept.size());
-      kept.push_back(int32_t(i));
-    }
+  const Graph graph = Graph::from_coo(dataset.src, dataset.dst, dataset.num_nodes, dataset.num_nodes);
+  const std::vector<int32_t> kept = largest_component(graph).to_vector<int32_t>();
+  std::vector<int32_t> new_id(static_cast<size_t>(dataset.num_nodes), -1);
+  for (size_t i = 0; i < kept.size(); ++i) new_id[size_t(kept[i])] = int32_t(i);
   const int64_t count = int64_t(kept.size());
 
   std::vector<int32_t> src, dst;

@@ -1,5 +1,7 @@
 #include "tessera/layers/conv/sg_conv.h"
 
+#include <vector>
+
 #include "tessera/core/ops/arrange.h"
 #include "tessera/core/ops/elementwise.h"
 #include "tessera/core/ops/matmul.h"
@@ -24,6 +26,15 @@ Tensor propagate(const Tensor& x, const Graph& graph, const Tensor& edge_weight,
   Tensor out = x;
   for (int hop = 0; hop < options.hops; ++hop) out = spmm(norm.graph, out, Reduce::sum, norm.factors());
   return out;
+}
+
+Tensor sign_features(const Tensor& x, const Graph& graph, const Tensor& edge_weight, const SgConvOptions& options) {
+  check(options.hops >= 0, "sg_conv: {} hops asked but needs 0 or more", options.hops);
+  SgConvOptions one = options;
+  one.hops = 1;
+  std::vector<Tensor> parts{x};
+  for (int hop = 0; hop < options.hops; ++hop) parts.push_back(propagate(parts.back(), graph, edge_weight, one));
+  return concat(parts, 1);
 }
 
 Tensor SgConv::operator()(const Tensor& x, const Graph& graph, const Tensor& edge_weight) const {

@@ -35,4 +35,8 @@ struct SgConv {
 /// A^hops x, the part of SgConv without parameters (SGC and SIGN pre-propagation). x (N, F), out the same.
 Tensor propagate(const Tensor& x, const Graph& graph, const Tensor& edge_weight = {}, const SgConvOptions& options = {});
 
+/// [x, A x, ..., A^hops x] side by side: (N, (hops + 1) F). What SIGN (Frasca et al., arXiv 2004.11198) trains a perceptron
+/// on, row by row, without a graph. Errors as `propagate`.
+Tensor sign_features(const Tensor& x, const Graph& graph, const Tensor& edge_weight = {}, const SgConvOptions& options = {});
+
 }  // namespace tessera

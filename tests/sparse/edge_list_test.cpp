@@ -5,6 +5,8 @@
 #include <map>
 
 #include "tessera/core/ops/create.h"
+#include "tessera/scatter/gather.h"
+#include "tessera/sparse/graph_batch.h"
 #include "tessera/tests/sparse/two_sided.h"
 #include "tessera/tests/support/cases.h"
 
@@ -67,6 +69,45 @@ TEST(Coalesce, EqualsAnOrderedMap) {
       ++i;
     }
   }
+}
+
+/// Case H62: what belongs to edges is what the caller gathers by edge, and nothing else, whatever its size.
+TEST(ToUndirected, FeaturesOfEdgesFollowByTheirFirstEdge) {
+  const Edges both = to_undirected({list<int64_t>({0}), list<int64_t>({1}), Tensor()}, 2);
+  const Tensor features = gather(Tensor::from<float>({1, 2, 3}, {1, 3}), both.first);
+  EXPECT_EQ(features.to_vector<float>(), (std::vector<float>{1, 2, 3, 1, 2, 3}));
+  const Graph one = Graph::from_coo(both.src, both.dst, 2, 2);
+  const Graph graphs[] = {one, one, one};
+  const GraphBatch batch = GraphBatch::from_graphs(graphs);
+  EXPECT_EQ(batch.graph.num_dst(), 6);
+  EXPECT_EQ(batch.graph.num_edges(), 6);
+  EXPECT_EQ(batch.num_graphs(), 3);
+
+  const Edges declared = to_undirected({list<int64_t>({2, 0}), list<int64_t>({3, 1}), Tensor()}, 4);
+  EXPECT_EQ(declared.src.to_vector<int32_t>(), (std::vector<int32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(declared.dst.to_vector<int32_t>(), (std::vector<int32_t>{1, 0, 3, 2}));
+  EXPECT_EQ(declared.first.to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 0, 0}));
+  const Edges merged = coalesce({list<int64_t>({3, 1, 3, 1}), list<int64_t>({0, 1, 0, 1}), Tensor()}, 4);
+  EXPECT_EQ(merged.first.to_vector<int64_t>(), (std::vector<int64_t>{1, 0}));
+}
+
+TEST(RemoveSelfLoops, KeepsTheOthersInTheirOrder) {
+  const Edges edges{list<int64_t>({2, 1, 0, 1}), list<int64_t>({0, 1, 2, 1}), list<float>({1, 2, 3, 4})};
+  const Edges kept = remove_self_loops(edges, 3);
+  EXPECT_EQ(kept.src.to_vector<int32_t>(), (std::vector<int32_t>{2, 0}));
+  EXPECT_EQ(kept.dst.to_vector<int32_t>(), (std::vector<int32_t>{0, 2}));
+  EXPECT_EQ(kept.weight.to_vector<float>(), (std::vector<float>{1, 3}));
+  EXPECT_EQ(kept.first.to_vector<int64_t>(), (std::vector<int64_t>{0, 2}));
+  verify_errors(
+      {{[&] { remove_self_loops(edges, 2); }, "InvalidArgument: remove_self_loops: src[0] is 2 but needs to be in [0, 2)"},
+       {[&] {
+          remove_self_loops({edges.src, list<int64_t>({0}), Tensor()}, 3);
+        },
+        "InvalidArgument: remove_self_loops: src has 4 entries but dst has 1"},
+       {[&] {
+          remove_self_loops({Tensor(), edges.dst, Tensor()}, 3);
+        },
+        "InvalidArgument: remove_self_loops: src or dst is undefined"}});
 }
 
 TEST(Coalesce, NothingGivesNothing) {
