@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/apps/support/metric.h"
 #include "tessera/apps/support/program.h"
 
 namespace tessera::apps {
@@ -18,7 +19,7 @@ LearningRate::LearningRate(const TrainingOptions& o)
                .factor = o.lr_factor,
                .patience = o.lr_patience,
                .least = o.lr_least,
-               .larger_is_better = o.stop_on == "metric"} {}
+               .larger_is_better = o.stop_on == "metric" && larger_is_better(o.metric)} {}
 
 double LearningRate::at(int64_t epoch) const {
   const int64_t after = std::max<int64_t>(0, epoch - warmup_);

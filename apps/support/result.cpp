@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tessera/apps/support/score.h"
+#include "tessera/apps/support/metric.h"
 #include "tessera/core/io/file.h"
 #include "tessera/core/isa.h"
 #include "tessera/core/parallel.h"
@@ -54,11 +54,16 @@ int64_t peak_rss_bytes() {
 void print_result(const TrainingResult& result) {
   const std::string title = metric_title(result.metric);
   const auto show = [&](const char* split, const std::vector<double>& runs) {
-    if (runs.empty()) return void(std::printf("%-5s no such nodes\n", split));
+    if (runs.empty()) return void(std::printf("%-5s no such %s\n", split, result.items.c_str()));
     const Summary summary(runs);
     if (summary.defined == 0) return void(std::printf("%-5s %s not defined\n", split, title.c_str()));
-    std::printf("%-5s %s %6.2f %%", split, title.c_str(), 100 * summary.mean);
-    if (runs.size() > 1) std::printf(" +- %.2f over %lld runs", 100 * summary.std, (long long)summary.defined);
+    std::printf("%-5s %s %8s", split, title.c_str(), metric_text(result.metric, summary.mean).c_str());
+    if (runs.size() > 1) {
+      const bool folds = result.folds > 1;
+      std::string deviation = metric_text(result.metric, summary.std);
+      if (deviation.ends_with(" %")) deviation.resize(deviation.size() - 2);
+      std::printf(" +- %s over %lld %s", deviation.c_str(), (long long)summary.defined, folds ? "folds" : "runs");
+    }
     if (size_t(summary.defined) < runs.size()) std::printf(", not defined in %zu", runs.size() - size_t(summary.defined));
     std::printf("\n");
   };
@@ -102,10 +107,21 @@ void write_result(const std::string& path, const Manifest& manifest, const Train
     // A number that is not defined is null in JSON.
     body[split] = {{"mean", summary.mean}, {"std", summary.std}, {"runs", runs}};
     if (size_t(summary.defined) < runs.size()) body[split]["undefined"] = runs.size() - size_t(summary.defined);
+    if (result.folds == 1 || runs.size() <= size_t(result.folds)) return;
+    for (auto fold = runs.begin(); fold != runs.end(); fold += result.folds)
+      body[split]["repetitions"].push_back(Summary({fold, fold + result.folds}).mean);
   };
   put("train", result.train);
   put("valid", result.valid);
   put("test", result.test);
+  if (result.folds > 1) body["folds"] = result.folds;
+  if (!result.valid_loss.empty())
+    body["valid_loss"] = {{"mean", Summary(result.valid_loss).mean}, {"runs", result.valid_loss}};
+  for (const TrainingResult::Cell& cell : result.grid) {
+    const Summary test(cell.test);
+    body["grid"].push_back(
+        {{"options", cell.options}, {"valid_loss", cell.valid_loss}, {"test", {{"mean", test.mean}, {"std", test.std}}}});
+  }
   if (!result.epoch_seconds.empty())
     body["epoch_seconds"] = {{"median", median(result.epoch_seconds)},
                              {"min", *std::min_element(result.epoch_seconds.begin(), result.epoch_seconds.end())}};

@@ -20,11 +20,19 @@ double median(std::vector<double> values);
 
 /// What a training program reports: the JSON of the house has these names.
 struct TrainingResult {
-  std::string metric;
-  std::vector<double> train, valid, test;   ///< one value a run, as fractions; NaN: not defined
+  std::string metric, items = "nodes";
+  std::vector<double> train, valid, test;   ///< one value a run, shares as fractions; NaN: not defined
   std::vector<double> epoch_seconds;        ///< training steps alone, without evaluation
   std::vector<int64_t> epochs;              ///< of each run, where early stopping makes them differ
   std::vector<std::string> weights_sha256;  ///< of each run's final weights
+  int64_t folds = 1;                        ///< of each repetition: so many values in a row belong together
+  std::vector<double> valid_loss;           ///< of each run's weights; empty where none was measured
+  struct Cell {
+    std::map<std::string, std::string> options;
+    double valid_loss;
+    std::vector<double> test;
+  };
+  std::vector<Cell> grid;  ///< of a search, all that was tried
 };
 
 struct Manifest {

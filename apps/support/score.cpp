@@ -8,8 +8,6 @@
 
 namespace tessera::apps {
 
-std::string metric_title(const std::string& metric) { return metric == "roc-auc" ? "ROC-AUC" : metric; }
-
 std::string default_metric(const NodeDataset& data) {
   for (const char* name : {"minesweeper", "tolokers", "questions"})
     if (data.name == name && data.num_classes == 2) return "roc-auc";

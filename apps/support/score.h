@@ -2,12 +2,10 @@
 
 #include <string>
 
+#include "tessera/apps/support/metric.h"
 #include "tessera/apps/support/node_options.h"
 
 namespace tessera::apps {
-
-/// "accuracy" or "ROC-AUC", for people.
-std::string metric_title(const std::string& metric);
 
 /// The metric of a data set when none was asked for: roc-auc for minesweeper, tolokers and questions, as their authors
 /// (Platonov et al. 2023) measure them, else accuracy.
