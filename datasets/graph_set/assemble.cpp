@@ -142,6 +142,8 @@ Tensor joined_columns(const NumberLines<float>& reals, const NumberLines<int64_t
   int64_t width = reals.columns;
   for (const int64_t values : range.values) width += values;
   const int64_t lines = std::max(reals.lines, labels.lines);
+  check<IoError>(width <= (int64_t{1} << 31) / std::max<int64_t>(1, lines),
+                 "{}: has {} columns with one for each label, too many for {} lines", origin, width, lines);
   Tensor out = Tensor::empty({lines, width});
   float* row = out.mutable_data<float>();
   for (int64_t i = 0; i < lines; ++i, row += width) {

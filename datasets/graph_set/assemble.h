@@ -30,7 +30,7 @@ void set_classes(GraphSet& set, const std::vector<int64_t>& labels);
 void set_node_labels(GraphSet& set, const NumberLines<int64_t>& labels, const std::string& origin);
 
 /// f32 (lines, columns + values): the reals, then a one for each label, each column less its smallest; either may be
-/// empty. Undefined when both are. Errors: as above.
+/// empty. Undefined when both are. Errors: as above; more than 2^31 numbers.
 Tensor joined_columns(const NumberLines<float>& reals, const NumberLines<int64_t>& labels, const std::string& origin);
 
 }  // namespace tessera

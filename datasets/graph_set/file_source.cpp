@@ -37,6 +37,7 @@ FileSource::FileSource(const std::string& path) : path_(path) {
   if (whole.filename() == "raw") whole = whole.parent_path();  // as PyG stores downloads
   name_ = folder ? whole.filename().string() : whole.stem().string();
   if (folder) return;
+  kind_ = Kind::zip;
   zip_ = std::make_unique<ZipFile>(path);
   for (const ZipMember& member : zip_->members())
     if (std::string name = plain_name(member.name); !name.empty() && name.back() != '/' && !is_litter(name))
@@ -49,22 +50,27 @@ FileSource::FileSource(const std::string& path) : path_(path) {
   for (auto& [name, member] : members_) name.erase(0, top.size());
 }
 
+FileSource::FileSource(std::string name, std::map<std::string, std::string> files)
+    : kind_(Kind::memory), path_(name), name_(std::move(name)), memory_(std::move(files)) {}
+
 std::vector<std::string> FileSource::names(const std::string& folder) const {
   std::vector<std::string> out;
-  if (zip_ == nullptr) {
+  const std::string prefix = folder.empty() ? "" : folder + "/";
+  // Of a file below, the folder on the way.
+  const auto add = [&](const std::string& name) {
+    if (!name.starts_with(prefix)) return;
+    const size_t slash = name.find('/', prefix.size());
+    out.push_back(name.substr(prefix.size(), slash == std::string::npos ? slash : slash + 1 - prefix.size()));
+  };
+  for (const auto& [name, member] : members_) add(name);
+  for (const auto& [name, text] : memory_) add(name);
+  if (kind_ == Kind::folder) {
     std::error_code error;
-    for (fs::directory_iterator it(folder.empty() ? path_ : path_ + "/" + folder, error), end; !error && it != end;
-         it.increment(error)) {
+    for (fs::directory_iterator it(path_ + "/" + folder, error), end; !error && it != end; it.increment(error)) {
       const std::string name = it->path().filename().string();
       std::error_code ignored;
       if (!is_litter(name)) out.push_back(it->is_directory(ignored) ? name + "/" : name);
     }
-  } else {
-    const std::string prefix = folder.empty() ? "" : folder + "/";
-    for (const auto& [name, member] : members_)
-      if (name.starts_with(prefix))
-        out.push_back(name.substr(prefix.size(), name.find('/', prefix.size()) - prefix.size() +
-                                                     (name.find('/', prefix.size()) != std::string::npos ? 1 : 0)));
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -79,25 +85,25 @@ const ZipMember* FileSource::member(const std::string& name) const {
 }
 
 bool FileSource::has(const std::string& name) const {
-  return zip_ == nullptr ? file_exists(path_ + "/" + name) : member(name) != nullptr;
+  if (kind_ == Kind::memory) return memory_.contains(name);
+  return kind_ == Kind::folder ? file_exists(path_ + "/" + name) : member(name) != nullptr;
 }
 
-std::string FileSource::where(const std::string& name) const { return path_ + (zip_ == nullptr ? "/" : ": ") + name; }
+std::string FileSource::where(const std::string& name) const { return path_ + (kind_ == Kind::folder ? "/" : ": ") + name; }
 
 std::string FileSource::read(const std::string& name) {
   std::string bytes;
-  if (zip_ == nullptr) {
+  if (kind_ == Kind::folder) {
     bytes = read_file(path_ + "/" + name, kMostBytes);
     read_.push_back(path_ + "/" + name);
   } else {
-    const ZipMember* found = member(name);
-    check<IoError>(found != nullptr, "{}: has no member {}", path_, name);
-    bytes = zip_->read(*found, kMostBytes);
-    read_ = {path_};
+    check<IoError>(has(name), "{}: has no file {}", path_, name);
+    bytes = kind_ == Kind::memory ? memory_.at(name) : zip_->read(*member(name), kMostBytes);
+    if (kind_ == Kind::zip) read_ = {path_};
   }
   return name.ends_with(".gz") ? gunzip(bytes, kMostBytes, where(name)) : bytes;
 }
 
-std::string FileSource::sha256() const { return sha256_of_files(read_); }
+std::string FileSource::sha256() const { return kind_ == Kind::memory ? "" : sha256_of_files(read_); }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,11 +11,13 @@ namespace tessera {
 
 /// The files of a data set: those of a folder, or of a zip archive, whose folder around everything is not a part of the
 /// names. Names are relative, "raw/edge.csv.gz". What other programs leave in archives (`__MACOSX/`, `.DS_Store`) is not
-/// there. Files that end in .gz are decompressed. All errors are IoError with the path.
+/// there. Files that end in .gz are decompressed when they are read. All errors are IoError with the path.
 class FileSource {
  public:
   /// Errors: neither a folder nor a zip archive.
   explicit FileSource(const std::string& path);
+  /// Files in memory, by their names: `where` says "name: file".
+  FileSource(std::string name, std::map<std::string, std::string> files);
 
   const std::string& path() const { return path_; }
   /// The set's own name, as the folder or the archive is called: "MUTAG" of "tu/zip/MUTAG.zip".
@@ -25,14 +28,17 @@ class FileSource {
   /// Where a file is, for error texts.
   std::string where(const std::string& name) const;
   std::string read(const std::string& name);
-  /// `GraphSet::sha256` of what was read.
+  /// `GraphSet::sha256` of what was read; empty for files in memory.
   std::string sha256() const;
 
  private:
+  enum class Kind : uint8_t { folder, zip, memory };
   const ZipMember* member(const std::string& name) const;
 
+  Kind kind_ = Kind::folder;
   std::string path_, name_;
   std::unique_ptr<ZipFile> zip_;
+  std::map<std::string, std::string> memory_;
   std::vector<std::pair<std::string, const ZipMember*>> members_;  // sorted by name
   std::vector<std::string> read_;
 };

@@ -48,6 +48,7 @@ class Reader {
   GraphSet read() {
     const Table nodes = integers("num-node-list"), edges = integers("num-edge-list");
     graphs_ = nodes.numbers.lines;
+    nodes_where_ = nodes.where;
     check_lines(edges, graphs_, "graphs");
     check<IoError>(graphs_ > 0, "{}: is empty, expected a line for each graph", nodes.where);
     set_.node_offsets = offsets_of(nodes.numbers.values, nodes.where);
@@ -110,6 +111,9 @@ class Reader {
     }
     check<IoError>(total == edges.lines, "{}: has {} lines, but {} has {} edges in all", where, edges.lines, counts.where,
                    total);
+    // Sets without features say how many nodes they have in one number alone.
+    check<IoError>(set_.x.defined() || num_nodes_ <= 1'000'000 + 64 * (graphs_ + total),
+                   "{}: has {} nodes in all, without features and with {} edges", nodes_where_, num_nodes_, total);
     const Tensor given = features("edge-feat", edges.lines, "edges");
     const bool both = listed_ == nullptr || listed_->both_ways;
     std::vector<int32_t> from, to;
@@ -196,6 +200,7 @@ class Reader {
   FileSource& files_;
   GraphSet set_;
   const Listed* listed_ = nullptr;
+  std::string nodes_where_;
   int64_t graphs_ = 0, num_nodes_ = 0;
 };
 

@@ -89,24 +89,22 @@ class Reader {
   }
 
   void read_indicator() {
-    const std::string what = "_graph_indicator.txt";
+    const std::string what = "_graph_indicator.txt", origin = where(what), targets = prefix_ + target_file();
     const NumberLines<int64_t> graphs = integers(what, 1);
     nodes_ = graphs.lines;
-    check<IoError>(nodes_ <= std::numeric_limits<int32_t>::max(), "{}: has more than {} nodes", where(what),
-                   std::numeric_limits<int32_t>::max());
     std::vector<int64_t> counts(static_cast<size_t>(targets_));
     int64_t last = 1;
     for (int64_t i = 0; i < nodes_; ++i) {
       const int64_t g = graphs.at(i);
-      check<IoError>(g >= 1, "{}: line {} has the graph {}, expected 1 or more", where(what), i + 1, g);
-      check<IoError>(g >= last, "{}: line {} has the graph {} after graph {}, expected an ascending order", where(what),
-                     i + 1, g, last);
-      check<IoError>(g <= targets_, "{}: line {} has the graph {}, but {} has {} lines", where(what), i + 1, g,
-                     prefix_ + target_file(), targets_);
+      check<IoError>(g >= 1, "{}: line {} has the graph {}, expected 1 or more", origin, i + 1, g);
+      check<IoError>(g >= last, "{}: line {} has the graph {} after graph {}, expected an ascending order", origin, i + 1, g,
+                     last);
+      check<IoError>(g <= targets_, "{}: line {} has the graph {}, but {} has {} lines", origin, i + 1, g, targets,
+                     targets_);
       ++counts[size_t(g - 1)];
       last = g;
     }
-    set_.node_offsets = offsets_of(counts, where(what));
+    set_.node_offsets = offsets_of(counts, origin);
   }
 
   std::string target_file() const {
@@ -118,7 +116,7 @@ class Reader {
   }
 
   void read_edges() {
-    const std::string what = "_A.txt";
+    const std::string what = "_A.txt", origin = where(what);
     const NumberLines<int64_t> edges = integers(what, 2);
     std::vector<int32_t> graph_of(static_cast<size_t>(nodes_));
     const int64_t* offsets = set_.node_offsets.data<int64_t>();
@@ -130,10 +128,10 @@ class Reader {
     for (int64_t e = 0; e < edges.lines; ++e) {
       const int64_t a = edges.at(e, 0), b = edges.at(e, 1);
       for (const int64_t node : {a, b})
-        check<IoError>(node >= 1 && node <= nodes_, "{}: line {} has the node {}, expected 1 to {}", where(what), e + 1,
-                       node, nodes_);
+        check<IoError>(node >= 1 && node <= nodes_, "{}: line {} has the node {}, expected 1 to {}", origin, e + 1, node,
+                       nodes_);
       const int32_t first = graph_of[size_t(a - 1)], second = graph_of[size_t(b - 1)];
-      check<IoError>(first == second, "{}: line {} joins node {} of graph {} and node {} of graph {}", where(what), e + 1, a,
+      check<IoError>(first == second, "{}: line {} joins node {} of graph {} and node {} of graph {}", origin, e + 1, a,
                      first + 1, b, second + 1);
       from.push_back(int32_t(a - 1));
       to.push_back(int32_t(b - 1));

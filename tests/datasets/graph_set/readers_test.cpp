@@ -299,11 +299,24 @@ TEST_F(SmallOgb, WhatDoesNotFit) {
   std::filesystem::remove(folder_ / "split/scaffold/valid.csv");
   EXPECT_EQ(error([](FileSource& files) { load_ogb_graphs(files, "own"); }), "split/scaffold/valid.csv.gz: is missing");
   SetUp();
+  std::filesystem::remove(folder_ / "raw/node-feat.csv");
+  file("raw/num-node-list.csv", "2\n1\n2000000000\n");
+  EXPECT_EQ(error([](FileSource& files) { load_ogb_graphs(files, "own"); }),
+            "raw/num-node-list.csv: has 2000000003 nodes in all, without features and with 3 edges");
+  SetUp();
   file("raw/graph-label.csv", "2\n0\n1\n");
   EXPECT_EQ(error([](FileSource& files) { load_ogb_graphs(files, "ogbg-molbace"); }),
             "raw/graph-label.csv: line 1 has 2, expected 0, 1 or nothing");
   EXPECT_EQ(error_of<Unsupported>([&] { load("ogbg-code2"); }),
             folder_.path() + ": the labels of ogbg-code2 are words, which no model here tells");
+}
+
+TEST(FileSource, FilesInMemory) {
+  FileSource files("S", {{"S_A.txt", "1, 2\n"}, {"raw/x", "1"}, {"raw/y/z", "2"}});
+  EXPECT_EQ(files.names(), (std::vector<std::string>{"S_A.txt", "raw/"}));
+  EXPECT_EQ(files.names("raw"), (std::vector<std::string>{"x", "y/"}));
+  EXPECT_TRUE(is_tu(files));
+  EXPECT_EQ(error_of<IoError>([&] { load_tu(files); }), "S: has no file S_graph_labels.txt");
 }
 
 TEST(NumberLines, MissingCells) {
