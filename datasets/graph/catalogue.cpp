@@ -100,6 +100,31 @@ std::string data_folder() {
   return (home.empty() ? std::string("/tmp") : home) + "/.cache/tessera";
 }
 
+namespace {
+
+/// Makes a folder and those above it; those that are still empty at the end go again.
+class MadeFolders {
+ public:
+  explicit MadeFolders(const fs::path& folder) {
+    for (fs::path at = folder; !at.empty() && !fs::exists(at); at = at.parent_path()) made_.push_back(at);
+    std::error_code error;
+    fs::create_directories(folder, error);
+    check<IoError>(!error, "{}: the folder cannot be made: {}", folder.string(), error.message());
+  }
+  ~MadeFolders() {
+    std::error_code ignored;
+    for (const fs::path& folder : made_)
+      if (!fs::remove(folder, ignored)) break;
+  }
+  MadeFolders(const MadeFolders&) = delete;
+  MadeFolders& operator=(const MadeFolders&) = delete;
+
+ private:
+  std::vector<fs::path> made_;  // the innermost first
+};
+
+}  // namespace
+
 void fetch(const CatalogueSet& set, const std::string& folder, const Fetch& how, const std::string& place) {
   struct Missing {
     const CatalogueFile* file;
@@ -119,9 +144,7 @@ void fetch(const CatalogueSet& set, const std::string& folder, const Fetch& how,
             missing[0].path.substr(0, missing[0].path.rfind('/')));
   for (size_t i = 0; i < missing.size(); ++i) {
     const auto& [file, path, url] = missing[i];
-    std::error_code error;
-    fs::create_directories(fs::path(path).parent_path(), error);
-    check<IoError>(!error, "{}: the folder for it cannot be made: {}", path, error.message());
+    const MadeFolders made(fs::path(path).parent_path());
     DownloadOptions options = how.download;
     if (how.progress)
       options.progress = [&, file = file](uint64_t received, uint64_t total) {

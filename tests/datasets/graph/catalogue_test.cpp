@@ -158,6 +158,7 @@ TEST_F(Fetching, NoServer) {
       << error;
   EXPECT_TRUE(error.ends_with("; its files go to " + path)) << error;
   EXPECT_EQ(error.find('\n'), std::string::npos);
+  EXPECT_FALSE(file_exists(folder_ / "npz")) << "empty folders are left";
 }
 
 TEST_F(Fetching, UnknownNamesAreNotAskedFor) {
