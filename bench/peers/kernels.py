@@ -76,19 +76,6 @@ def all_rows():
     return rows
 
 
-def inputs(nodes, width, salt):
-    """The numbers that kernels_bench makes: in [-1, 1), few of them equal."""
-    import numpy as np
-    with np.errstate(over="ignore"):
-        i = np.arange(nodes, dtype=np.uint32)[:, None] * np.uint32(2654435761)
-        j = np.arange(width, dtype=np.uint32)[None, :] * np.uint32(2246822519)
-        h = i + j + np.uint32(salt * 3266489917 & 0xFFFFFFFF)
-        h ^= h >> np.uint32(15)
-        h *= np.uint32(2246822519)
-        h ^= h >> np.uint32(13)
-    return (h >> np.uint32(8)).astype(np.float32) * np.float32(1.0 / (1 << 23)) - np.float32(1)
-
-
 # ---- the peers' side: runs in their environments ----------------------------------------------------------------------
 
 class Peer:
@@ -218,8 +205,8 @@ class Peer:
         torch = self.torch
         torch.set_num_threads(threads)
         self.calls = {}
-        x = torch.from_numpy(inputs(self.nodes, width, 1))
-        seed = torch.from_numpy(inputs(self.nodes, width, 2))
+        x = torch.from_numpy(measure.inputs(self.nodes, width, 1))
+        seed = torch.from_numpy(measure.inputs(self.nodes, width, 2))
         for way, forward in self.forwards(route, reduce, width, grad).items():
             def call(forward=forward):
                 if not grad:
@@ -240,7 +227,7 @@ class Peer:
 
     def time(self, way, budget_s, clock):
         self.calls[way]()
-        reset_peak_bytes()
+        measure.reset_peak_bytes()
         return measure.time_calls(self.calls[way], 1000, budget_s, least=1,
                                   clock=time.process_time if clock == "cpu" else time.perf_counter)
 
@@ -251,12 +238,7 @@ def parameter_values(module):
     with torch.no_grad():
         for k, (name, p) in enumerate(sorted(module.named_parameters())):
             flat = p.reshape(-1, p.shape[-1])
-            flat.copy_(torch.from_numpy(inputs(flat.shape[0], flat.shape[1], 10 + k)) * 0.1)
-
-
-def reset_peak_bytes():
-    with open("/proc/self/clear_refs", "w") as f:
-        f.write("5")
+            flat.copy_(torch.from_numpy(measure.inputs(flat.shape[0], flat.shape[1], 10 + k)) * 0.1)
 
 
 # ---- the script --------------------------------------------------------------------------------------------------------

@@ -3,17 +3,14 @@
 //   {"do": "prepare", "route": "spmm", "reduce": "sum", "width": 64, "grad": true}
 //   {"do": "time", "budget_s": 1}' | kernels_bench
 
-#include <time.h>
-
 #include <exception>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "tessera/bench/support/bench.h"
+#include "tessera/bench/support/side.h"
 #include "tessera/core/autograd.h"
 #include "tessera/core/error.h"
 #include "tessera/core/io/npy.h"
@@ -37,15 +34,6 @@ namespace {
 using Json = nlohmann::json;
 using Tensors = std::vector<Tensor>;
 
-/// Element (i, j) of every input: the same numbers on every side, in [-1, 1), few of them equal. `salt` tells arrays apart.
-float element(int64_t i, int64_t j, uint32_t salt) {
-  uint32_t h = uint32_t(i) * 2654435761u + uint32_t(j) * 2246822519u + salt * 3266489917u;
-  h ^= h >> 15;
-  h *= 2246822519u;
-  h ^= h >> 13;
-  return float(h >> 8) * float(1.0 / (1 << 23)) - 1.0f;
-}
-
 Tensor array(int64_t rows, int64_t width, uint32_t salt) {
   Tensor out = Tensor::empty(Shape{rows, width});
   float* p = out.mutable_data<float>();
@@ -63,20 +51,6 @@ Json sample(const Tensor& result) {
   for (int64_t i = 0; i < 64 && wide.numel() > 0; ++i) out.push_back(wide.data<float>()[(wide.numel() - 1) * i / 63]);
   return out;
 }
-
-int64_t peak_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-    if (word == "VmHWM:") {
-      int64_t kilobytes = 0;
-      status >> kilobytes;
-      return kilobytes * 1024;
-    }
-  return 0;
-}
-
-/// From here on peak_bytes() is what comes; needs no privilege for one's own process.
-void reset_peak_bytes() { std::ofstream("/proc/self/clear_refs") << 5; }
 
 /// A tenth of the same numbers, over the rows of its last dimension.
 void fill(Tensor parameter, uint32_t salt) {
@@ -187,22 +161,8 @@ class Side {
     return {{"samples", samples}};
   }
 
-  /// One call unmeasured, then calls one by one until the time is used up.
   Json time_calls(double budget, bool processor_time) {
-    const auto now = [=] {
-      timespec t;
-      clock_gettime(processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-      return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-    };
-    call_();
-    reset_peak_bytes();
-    std::vector<double> seconds;
-    for (const double start = now(); seconds.empty() || now() < start + budget;) {
-      const double begin = now();
-      call_();
-      seconds.push_back(now() - begin);
-    }
-    const Timing timing{seconds};
+    const Timing timing = bench::time_calls([this] { call_(); }, budget, processor_time);
     const int64_t peak = peak_bytes();
     release_cached_memory();
     return {{"median_s", timing.median()}, {"min_s", timing.min()}, {"peak_bytes", peak}};

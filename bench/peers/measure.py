@@ -80,6 +80,25 @@ def peak_bytes():
             return int(line.split()[1]) * 1024
 
 
+def reset_peak_bytes():
+    """From here on peak_bytes() is what comes; needs no privilege for one's own process."""
+    with open("/proc/self/clear_refs", "w") as f:
+        f.write("5")
+
+
+def inputs(nodes, width, salt):
+    """The numbers of `element` in bench/support/side.cpp: in [-1, 1), few of them equal."""
+    import numpy as np
+    with np.errstate(over="ignore"):
+        i = np.arange(nodes, dtype=np.uint32)[:, None] * np.uint32(2654435761)
+        j = np.arange(width, dtype=np.uint32)[None, :] * np.uint32(2246822519)
+        h = i + j + np.uint32(salt * 3266489917 & 0xFFFFFFFF)
+        h ^= h >> np.uint32(15)
+        h *= np.uint32(2246822519)
+        h ^= h >> np.uint32(13)
+    return (h >> np.uint32(8)).astype(np.float32) * np.float32(1.0 / (1 << 23)) - np.float32(1)
+
+
 def time_calls(call, count, budget_s=float("inf"), least=20, clock=time.perf_counter):
     """Times `count` calls one by one, fewer (but `least`) once budget_s is used up: one round's {median_s, min_s, peak_bytes}.
     `clock`: time.process_time counts the processor time of all threads, which a busy machine hardly changes."""
@@ -140,7 +159,7 @@ def row(name, protocol, peer, peer_version, ours, theirs, threads, load_average)
 
 def print_rows(rows):
     print(f"{'row':34}{'threads':>8}{'ours ms (min)':>20}{'theirs ms (min)':>20}{'ratio (minima)':>18}"
-          f"{'ours MB':>9}{'theirs MB':>10}  protocol")
+          f"{'ours MB':>9}{'theirs MB':>10}{'peak ratio':>11}  protocol")
     for r in rows:
         def ms(side):
             if not side:
@@ -151,9 +170,11 @@ def print_rows(rows):
             return f"{side['peak_bytes'] / 1e6:.0f}" if side and side.get("peak_bytes") else "-"
 
         ratio = f"{r['ratio']:.2f} ({r['theirs']['min_s'] / r['ours']['min_s']:.2f})" if r["ratio"] else "-"
+        both = [side and side.get("peak_bytes") for side in (r["ours"], r["theirs"])]
+        peak = f"{both[1] / both[0]:.1f}" if all(both) else "-"
         error = r["theirs"].get("error", "")
         print(f"{r['row']:34}{r['threads']:>8}{ms(r['ours']):>20}{ms(r['theirs']):>20}{ratio:>18}"
-              f"{mb(r['ours']):>9}{mb(r['theirs']):>10}  {r['protocol']}{' - ' + error if error else ''}")
+              f"{mb(r['ours']):>9}{mb(r['theirs']):>10}{peak:>11}  {r['protocol']}{' - ' + error if error else ''}")
 
 
 def print_environment():
