@@ -133,18 +133,20 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, Ten
   Tensor moments = Tensor::empty(Shape{2, channels}, DType::f64);
   double *mean = moments.mutable_data<double>(), *inverse = mean + channels;
   if (of_batch) {
-    Scratch<double> sums(2 * channels);
-    channel_sums(ChannelSumsKernel::Op::sum, x, block, nullptr, nullptr, sums.data());
-    for (int64_t c = 0; c < channels; ++c) mean[c] = sums[c] / double(count);
-    channel_sums(ChannelSumsKernel::Op::square, x, block, nullptr, mean, sums.data());
-    for (int64_t c = 0; c < channels; ++c) inverse[c] = 1 / std::sqrt(sums[c] / double(count) + options.eps);
+    Scratch<double> of_x(2 * channels);
+    channel_sums(ChannelSumsKernel::Op::moments, x, block, nullptr, nullptr, of_x.data());
+    const double* squares = of_x.data() + channels;
+    for (int64_t c = 0; c < channels; ++c) {
+      mean[c] = of_x.data()[c];
+      inverse[c] = 1 / std::sqrt(squares[c] / double(count) + options.eps);
+    }
     if (options.training && running_mean.defined())
       with_float(x.dtype(), "batch_norm", [&]<class T>() {
         T *of_mean = running_mean.mutable_data<T>(), *of_var = running_var.mutable_data<T>();
         const double keep = 1 - options.momentum;
         for (int64_t c = 0; c < channels; ++c) {
           of_mean[c] = T(keep * double(of_mean[c]) + options.momentum * mean[c]);
-          of_var[c] = T(keep * double(of_var[c]) + options.momentum * sums[c] / double(count - 1));
+          of_var[c] = T(keep * double(of_var[c]) + options.momentum * squares[c] / double(count - 1));
         }
       });
   } else {

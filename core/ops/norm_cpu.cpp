@@ -1,6 +1,11 @@
-// Normalisation in two passes (mean, then the distances from it): exact also where the mean is large beside the spread. A
-// row's sums are short ones in its own type, added up in double; sums over rows go through blocks of a constant number of
-// rows, in double, joined in a fixed tree.
+// Normalisation of rows in two passes (mean, then the distances from it): exact also where the mean is large beside the
+// spread. A row's sums are short ones in its own type, added up in double; sums over rows go through blocks of a constant
+// number of rows, in double, joined in a fixed order.
+//
+// Channels are read once for mean and variance: a few rows at a time have their own of both, which are joined (Chan, Golub
+// and LeVeque, 1979). Of n such rows the distances are taken from p, the mean of the first kPivotRows, and M2 = sum (x -
+// p)^2 - (sum (x - p))^2 / n. Those first rows alone contribute kPivotRows (p - mean)^2 to M2, so what is subtracted is at
+// most n / kPivotRows times what is left, whatever the numbers are.
 
 #include "tessera/core/ops/norm_kernels.h"
 
@@ -204,84 +209,240 @@ void layer_norm_gradient(const LayerNormKernel::Args& k) {
   if (k.sums != nullptr) join_blocks(k.partials, blocks, 2 * width, k.sums);
 }
 
-/// The terms of one element: what is added to the channel's first and second sum.
+constexpr int64_t kShort = 16;  // rows that are added up in their own type before they go to a double
+constexpr int64_t kPivotRows = 4;
+
+/// f<V, K>(c) for groups of K vectors of columns, a cache line of f32 on AVX2, then for single vectors and single columns.
 template <class T, class F>
-TESSERA_INLINE void sums(const ChannelSumsKernel::Args& k, bool second, F term) {
-  const int64_t rows = k.rows, channels = k.channels, inner = k.inner, block = ChannelSumsKernel::rows_of(inner),
-                blocks = ChannelSumsKernel::blocks_of(rows, inner);
-  double* partials = k.partials;
-  parallel_for(blocks, kGrain / (block * channels * inner + 1) + 1, [=](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      double* to = partials + b * channels * 2;
-      for (int64_t c = 0; c < 2 * channels; ++c) to[c] = 0;
-      const int64_t last = (b + 1) * block < rows ? (b + 1) * block : rows;
-      for (int64_t i = b * block; i < last; ++i) {
-        const int64_t row = i * channels * inner;
-        if (inner == 1) {
-          for (int64_t c = 0; c < channels; ++c) to[c] += term(row + c, i, c, 0);
-          if (second)
-            for (int64_t c = 0; c < channels; ++c) to[channels + c] += term(row + c, i, c, 1);
-          continue;
-        }
-        for (int64_t c = 0; c < channels; ++c) {
-          const int64_t at = row + c * inner;
-          to[c] += row_sum(inner, [=](int64_t j) { return term(at + j, i, c, 0); });
-          if (second) to[channels + c] += row_sum(inner, [=](int64_t j) { return term(at + j, i, c, 1); });
-        }
-      }
+TESSERA_INLINE void column_groups(int64_t width, F f) {
+  constexpr int L = simd::kLanes<T>;
+  using V = simd::Vec<T, L>;
+  int64_t c = 0;
+  for (; c + 2 * L <= width; c += 2 * L) f.template operator()<V, 2>(c);
+  for (; c + L <= width; c += L) f.template operator()<V, 1>(c);
+  for (; c < width; ++c) f.template operator()<T, 1>(c);
+}
+
+template <class V, class T>
+TESSERA_INLINE void put(T* to, V value) {
+  if constexpr (__is_same(V, T))
+    *to = value;
+  else
+    simd::store<simd::kLanes<T>>(to, value);
+}
+
+template <class T, class V>
+TESSERA_INLINE void add_to_doubles(double* to, V value) {
+  constexpr int64_t lanes = sizeof(V) / sizeof(T);
+  T single[lanes];
+  put<V>(single, value);
+  for (int64_t l = 0; l < lanes; ++l) to[l] += double(single[l]);
+}
+
+/// Sum and squared distances from their mean of each column of a block.
+template <class T>
+TESSERA_INLINE void block_moments(const T* x, int64_t rows, int64_t width, double* sum, double* squares) {
+  for (int64_t first = 0; first < rows; first += kShort) {
+    const int64_t count = first + kShort < rows ? kShort : rows - first, pivots = count < kPivotRows ? count : kPivotRows;
+    const double share = 1 / double(count), share_before = first == 0 ? 0 : 1 / double(first),
+                 weight = double(first) * double(count) / double(first + count);
+    column_groups<T>(
+        width, [=]<class V, int K>(int64_t c) __attribute__((always_inline)) {
+          constexpr int64_t lanes = sizeof(V) / sizeof(T);
+          const T* from = x + first * width + c;
+          V pivot[K] = {}, plain[K] = {}, square[K] = {};
+          for (int64_t r = 0; r < pivots; ++r)
+            for (int v = 0; v < K; ++v) pivot[v] += elements<V>(from + r * width + v * lanes);
+          for (int v = 0; v < K; ++v) pivot[v] *= T(1) / T(pivots);
+          for (int64_t r = 0; r < count; ++r)
+            for (int v = 0; v < K; ++v) {
+              const V d = elements<V>(from + r * width + v * lanes) - pivot[v];
+              plain[v] += d;
+              square[v] += d * d;
+            }
+          T about[K * lanes], off[K * lanes], of_square[K * lanes];
+          for (int v = 0; v < K; ++v) {
+            put<V>(about + v * lanes, pivot[v]);
+            put<V>(off + v * lanes, plain[v]);
+            put<V>(of_square + v * lanes, square[v]);
+          }
+          for (int64_t l = 0; l < K * lanes; ++l) {
+            const double d = double(off[l]), left = double(of_square[l]) - d * d * share;
+            const double here = double(about[l]) * double(count) + d;
+            const double before = first == 0 ? 0 : sum[c + l], apart = here * share - before * share_before;
+            sum[c + l] = before + here;
+            squares[c + l] = (first == 0 ? 0 : squares[c + l]) + (left < 0 ? 0 : left) + apart * apart * weight;
+          }
+        });
+  }
+}
+
+/// The same where a channel's numbers lie in runs of `inner`, which are in the cache for the second pass.
+template <class T>
+TESSERA_INLINE void block_moments(const T* x, int64_t rows, int64_t channels, int64_t inner, double* sum, double* squares) {
+  for (int64_t c = 0; c < channels; ++c) {
+    double plain = 0, square = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* run = x + (r * channels + c) * inner;
+      plain += row_sum(inner, [=](int64_t j) { return double(run[j]); });
     }
-  });
-  join_blocks(partials, blocks, 2 * channels, k.out);
+    const double mean = plain / double(rows * inner);
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* run = x + (r * channels + c) * inner;
+      square += row_sum(inner, [=](int64_t j) {
+        const double d = double(run[j]) - mean;
+        return d * d;
+      });
+    }
+    sum[c] = plain;
+    squares[c] = square;
+  }
+}
+
+/// Sums of grad and of grad (x - mean) for each column of a block, the mean rounded to T.
+template <class T>
+TESSERA_INLINE void block_gradients(const T* x, const T* g, const double* mean, int64_t rows, int64_t width, double* grads,
+                                    double* products) {
+  for (int64_t c = 0; c < width; ++c) grads[c] = products[c] = 0;
+  for (int64_t first = 0; first < rows; first += kShort) {
+    const int64_t count = first + kShort < rows ? kShort : rows - first;
+    column_groups<T>(
+        width, [=]<class V, int K>(int64_t c) __attribute__((always_inline)) {
+          constexpr int64_t lanes = sizeof(V) / sizeof(T);
+          T about[K * lanes];
+          for (int64_t l = 0; l < K * lanes; ++l) about[l] = T(mean[c + l]);
+          V plain[K] = {}, product[K] = {};
+          for (int64_t r = 0; r < count; ++r)
+            for (int v = 0; v < K; ++v) {
+              const int64_t at = (first + r) * width + c + v * lanes;
+              const V grad = elements<V>(g + at);
+              plain[v] += grad;
+              product[v] += grad * (elements<V>(x + at) - elements<V>(about + v * lanes));
+            }
+          for (int v = 0; v < K; ++v) {
+            add_to_doubles<T>(grads + c + v * lanes, plain[v]);
+            add_to_doubles<T>(products + c + v * lanes, product[v]);
+          }
+        });
+  }
+}
+
+template <class T>
+TESSERA_INLINE void block_gradients(const T* x, const T* g, const double* mean, int64_t rows, int64_t channels,
+                                    int64_t inner, double* grads, double* products) {
+  for (int64_t c = 0; c < channels; ++c) {
+    const double about = double(T(mean[c]));
+    grads[c] = products[c] = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t at = (r * channels + c) * inner;
+      grads[c] += row_sum(inner, [=](int64_t j) { return double(g[at + j]); });
+      products[c] += row_sum(inner, [=](int64_t j) { return double(g[at + j]) * (double(x[at + j]) - about); });
+    }
+  }
+}
+
+/// Means and squared distances of all rows from those of the blocks.
+TESSERA_INLINE void join_moments(const ChannelSumsKernel::Args& k, int64_t block, int64_t blocks) {
+  const int64_t channels = k.channels;
+  double *mean = k.out, *squares = k.out + channels;
+  for (int64_t c = 0; c < 2 * channels; ++c) k.out[c] = 0;
+  for (int64_t b = 0; b < blocks; ++b)
+    for (int64_t c = 0; c < channels; ++c) mean[c] += k.partials[2 * b * channels + c];
+  for (int64_t c = 0; c < channels; ++c) mean[c] /= double(k.rows * k.inner);
+  for (int64_t b = 0; b < blocks; ++b) {
+    const double* sum = k.partials + 2 * b * channels;
+    const double count = double(((b + 1) * block < k.rows ? block : k.rows - b * block) * k.inner), share = 1 / count;
+    for (int64_t c = 0; c < channels; ++c) {
+      const double off = sum[c] * share - mean[c];
+      squares[c] += sum[channels + c] + count * off * off;
+    }
+  }
 }
 
 template <class T>
 void channel_sums(const ChannelSumsKernel::Args& k) {
   const T* x = static_cast<const T*>(k.x);
   const T* g = static_cast<const T*>(k.grad);
-  const double* moments = k.moments;
-  const int64_t channels = k.channels;
-  switch (k.op) {
-    case ChannelSumsKernel::Op::sum:
-      return sums<T>(k, false, [=](int64_t at, int64_t, int64_t, int) { return double(x[at]); });
-    case ChannelSumsKernel::Op::square:
-      return sums<T>(k, false, [=](int64_t at, int64_t, int64_t c, int) {
-        const double d = double(x[at]) - moments[c];
-        return d * d;
-      });
-    case ChannelSumsKernel::Op::gradients:
-      return sums<T>(k, true, [=](int64_t at, int64_t, int64_t c, int which) {
-        return which == 0 ? double(g[at]) : double(g[at]) * (double(x[at]) - moments[c]) * moments[channels + c];
-      });
+  const int64_t rows = k.rows, channels = k.channels, inner = k.inner, block = ChannelSumsKernel::rows_of(inner),
+                blocks = ChannelSumsKernel::blocks_of(rows, inner);
+  const bool moments = k.op == ChannelSumsKernel::Op::moments;
+  parallel_for(blocks, kGrain / (block * channels * inner + 1) + 1,
+               [=, partials = k.partials, mean = k.moments](int64_t begin, int64_t end) {
+                 for (int64_t b = begin; b < end; ++b) {
+                   const int64_t first = b * block, count = first + block < rows ? block : rows - first,
+                                 at = first * channels * inner;
+                   double *to = partials + 2 * b * channels, *second = to + channels;
+                   if (moments && inner == 1)
+                     block_moments(x + at, count, channels, to, second);
+                   else if (moments)
+                     block_moments(x + at, count, channels, inner, to, second);
+                   else if (inner == 1)
+                     block_gradients(x + at, g + at, mean, count, channels, to, second);
+                   else
+                     block_gradients(x + at, g + at, mean, count, channels, inner, to, second);
+                 }
+               });
+  if (moments) return join_moments(k, block, blocks);
+  join_blocks(k.partials, blocks, 2 * channels, k.out);
+  for (int64_t c = 0; c < channels; ++c) {
+    const double mean = k.moments[c], off = double(T(mean)) - mean;
+    k.out[channels + c] = (k.out[channels + c] + off * k.out[c]) * k.moments[channels + c];
   }
+}
+
+/// Rows where a channel is a column: the coefficients of some columns stay in registers for a few rows.
+template <bool kGrad, class T>
+TESSERA_INLINE void map_columns(const T* x, const T* g, const T* coefficients, int64_t rows, int64_t width, T* out) {
+  column_groups<T>(
+      width, [=]<class V, int K>(int64_t c) __attribute__((always_inline)) {
+        constexpr int64_t lanes = sizeof(V) / sizeof(T);
+        V centre[K], of_x[K], offset[K], of_grad[K];
+        for (int v = 0; v < K; ++v) {
+          const T* from = coefficients + c + v * lanes;
+          centre[v] = elements<V>(from);
+          of_x[v] = elements<V>(from + width);
+          offset[v] = elements<V>(from + 2 * width);
+          of_grad[v] = elements<V>(from + 3 * width);
+        }
+        for (int64_t r = 0; r < rows; ++r)
+          for (int v = 0; v < K; ++v) {
+            const int64_t at = r * width + c + v * lanes;
+            V rest = offset[v];
+            if constexpr (kGrad) rest += elements<V>(g + at) * of_grad[v];
+            put<V>(out + at, (elements<V>(x + at) - centre[v]) * of_x[v] + rest);
+          }
+      });
 }
 
 template <class T>
 void channel_map(const ChannelMapKernel::Args& k) {
   const T* x = static_cast<const T*>(k.x);
   const T* g = static_cast<const T*>(k.grad);
-  const int64_t channels = k.channels, inner = k.inner;
+  const int64_t rows = k.rows, channels = k.channels, inner = k.inner;
   const T* centre = static_cast<const T*>(k.coefficients);
-  const T *of_x = centre + channels, *offset = of_x + channels, *of_grad = offset + channels;
   T* out = static_cast<T*>(k.out);
-  parallel_for(k.rows, kGrain / (channels * inner + 1) + 1, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i * channels * inner;
-      if (inner == 1 && g == nullptr) {
-        for (int64_t c = 0; c < channels; ++c) out[row + c] = (x[row + c] - centre[c]) * of_x[c] + offset[c];
-      } else if (inner == 1) {
-        for (int64_t c = 0; c < channels; ++c)
-          out[row + c] = (x[row + c] - centre[c]) * of_x[c] + (g[row + c] * of_grad[c] + offset[c]);
-      } else {
-        for (int64_t c = 0; c < channels; ++c) {
-          const T m = centre[c], a = of_x[c], d = offset[c], b = of_grad[c];
-          const int64_t at = row + c * inner;
-          if (g == nullptr)
-            for (int64_t j = at; j < at + inner; ++j) out[j] = (x[j] - m) * a + d;
-          else
-            for (int64_t j = at; j < at + inner; ++j) out[j] = (x[j] - m) * a + (g[j] * b + d);
-        }
+  if (inner == 1) {
+    const int64_t block = channels <= 128 ? 8 : 1;  // long rows: one after the other was measured faster
+    parallel_for((rows + block - 1) / block, kGrain / (block * channels + 1) + 1, [=](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        const int64_t first = b * block, count = first + block < rows ? block : rows - first, at = first * channels;
+        g == nullptr ? map_columns<false>(x + at, g, centre, count, channels, out + at)
+                     : map_columns<true>(x + at, g + at, centre, count, channels, out + at);
       }
-    }
+    });
+    return;
+  }
+  const T *of_x = centre + channels, *offset = of_x + channels, *of_grad = offset + channels;
+  parallel_for(rows, kGrain / (channels * inner + 1) + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t c = 0; c < channels; ++c) {
+        const T m = centre[c], a = of_x[c], d = offset[c], b = of_grad[c];
+        const int64_t at = (i * channels + c) * inner;
+        if (g == nullptr)
+          for (int64_t j = at; j < at + inner; ++j) out[j] = (x[j] - m) * a + d;
+        else
+          for (int64_t j = at; j < at + inner; ++j) out[j] = (x[j] - m) * a + (g[j] * b + d);
+      }
   });
 }
 

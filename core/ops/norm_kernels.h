@@ -31,18 +31,18 @@ struct LayerNormKernel {
 
 /// Sums over all rows and inner positions of x (rows, channels, inner), in fixed blocks of rows.
 struct ChannelSumsKernel {
-  enum class Op : uint8_t { sum, square, gradients };
+  enum class Op : uint8_t { moments, gradients };
   struct Args {
     Op op;
     bool is_double;
     int64_t rows, channels, inner;
     const void* x;
     const void* grad;       // gradients: of y
-    const double* moments;  // 2 x channels: mean, 1 / deviation; or null
-    double* out;            // 2 x channels: sum x; sum (x - mean)^2; or sum grad and sum grad (x - mean) / deviation
+    const double* moments;  // gradients: 2 x channels: mean, 1 / deviation
+    double* out;            // 2 x channels: mean and sum (x - mean)^2; or sum grad and sum grad (x - mean) / deviation
     double* partials;       // blocks x 2 x channels
   };
-  static constexpr int64_t rows_of(int64_t inner) { return inner >= 1024 ? 1 : 1024 / (inner < 1 ? 1 : inner); }
+  static constexpr int64_t rows_of(int64_t inner) { return inner >= 1024 ? 1 : inner > 1 ? 1024 / inner : 256; }
   static constexpr int64_t blocks_of(int64_t rows, int64_t inner) { return (rows + rows_of(inner) - 1) / rows_of(inner); }
   static constexpr const char* name = "channel_sums";
   template <Isa>

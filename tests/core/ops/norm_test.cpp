@@ -99,9 +99,34 @@ void verify_batch(const Shape& shape, bool affine) {
 
 TEST(Norm, Batch) {
   for (const bool affine : {false, true}) {
-    for (const Shape& shape : {Shape{2, 1}, {5, 3, 4}, {2, 3, 2, 5}, {1, 3, 7}, {1500, 2}, {3, 2, 1030}})
+    for (const Shape& shape : {Shape{2, 1}, {5, 3, 4}, {2, 3, 2, 5}, {1, 3, 7}, {1500, 2}, {300, 5}, {3, 2, 1030}})
       verify_batch(shape, affine);
     for (const int64_t width : kWidths) verify_batch({4, width}, affine);
+  }
+}
+
+/// The first rows of a column tell nothing of the others, and the mean is large beside the spread.
+TEST(Norm, BatchMomentsAreExactWhateverTheFirstRowsAre) {
+  constexpr int64_t kRows = 1000, kChannels = 21;
+  Tensor x = Tensor::empty({kRows, kChannels});
+  float* p = x.mutable_data<float>();
+  for (int64_t i = 0; i < kRows; ++i)
+    for (int64_t c = 0; c < kChannels; ++c)
+      p[i * kChannels + c] = c % 3 == 0   ? 4096.0F + float((i * 37 + c) % 64) / 32.0F
+                             : c % 3 == 1 ? (i % 16 < 4 ? 1000.0F : float(i % 7) - 3.0F)
+                                          : (i < 4 ? -3e5F : float((i * 13 + c) % 11));
+  Tensor mean = Tensor::from<float>(std::vector<float>(kChannels, 0), {kChannels}),
+         var = Tensor::from<float>(std::vector<float>(kChannels, 0), {kChannels});
+  batch_norm(x, {}, {}, mean, var, {.training = true, .momentum = 1});
+  for (int64_t c = 0; c < kChannels; ++c) {
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < kRows; ++i) sum += double(p[i * kChannels + c]);
+    for (int64_t i = 0; i < kRows; ++i) {
+      const double d = double(p[i * kChannels + c]) - sum / kRows;
+      squares += d * d;
+    }
+    EXPECT_NEAR(mean.data<float>()[c], sum / kRows, 1e-6 * std::fabs(sum / kRows) + 1e-6) << "channel " << c;
+    EXPECT_NEAR(var.data<float>()[c], squares / (kRows - 1), 2e-6 * squares / (kRows - 1)) << "channel " << c;
   }
 }
 
@@ -146,9 +171,10 @@ TEST(Norm, OneRow) {
   const Tensor x = Tensor::from<float>({2}, {1, 1});
   Tensor mean = ones({1}), var = full({1}, 4);
   EXPECT_NEAR(batch_norm(x, {}, {}, mean, var, {.training = false, .eps = 1e-5}).item(), 0.4999994, 1e-7);
-  verify_errors({{[&] { batch_norm(x, {}, {}, mean, var, {}); },
-                  "InvalidArgument: batch_norm: x has shape [1, 1], 1 value(s) a channel have no variance in training; use larger "
-                  "batches, or evaluation"}});
+  verify_errors(
+      {{[&] { batch_norm(x, {}, {}, mean, var, {}); },
+        "InvalidArgument: batch_norm: x has shape [1, 1], 1 value(s) a channel have no variance in training; use larger "
+        "batches, or evaluation"}});
   EXPECT_EQ(mean.item(), 1);
   EXPECT_EQ(var.item(), 4);
 }
@@ -168,7 +194,9 @@ TEST(Norm, Errors) {
       {[&] { layer_norm(zeros({})); }, "InvalidArgument: layer_norm: x is a scalar but needs a dimension"},
       {[&] { layer_norm(x, w); }, "InvalidArgument: layer_norm: weight is f32 [2] but needs to be f32 [3]"},
       {[&] { layer_norm(x, {}, wide); }, "InvalidArgument: layer_norm: bias is f64 [3] but needs to be f32 [3]"},
-      {[&] { layer_norm(zeros({2, 2}, DType::i32)); },
+      {[&] {
+         layer_norm(zeros({2, 2}, DType::i32));
+       },
        "Unsupported: layer_norm: dtype i32 is not supported, use f32 or f64"},
       {[&] { batch_norm(zeros({3}), {}, {}, none, none); },
        "InvalidArgument: batch_norm: x has shape [3] but needs to be [N, C, ..]"},
