@@ -303,9 +303,14 @@ void triangulate(const T* positions, int64_t begin, int64_t end, std::vector<std
                           }),
               order.end());
   if (order.size() < 2) return;
+  // In units of about the largest coordinate, a power of two, so that determinants neither overflow nor vanish.
+  double largest = 0;
+  for (const int32_t i : order)
+    for (int c = 0; c < 2; ++c) largest = std::max(largest, std::fabs(double(positions[2 * int64_t(i) + c])));
+  const int exponent = largest > 0 ? std::ilogb(largest) : 0;
+  const auto scaled = [&](int32_t i, int c) { return std::ldexp(double(positions[2 * int64_t(i) + c]), -exponent); };
   std::vector<Point> points(order.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    points[i] = {double(positions[2 * int64_t(order[i])]), double(positions[2 * int64_t(order[i]) + 1])};
+  for (size_t i = 0; i < order.size(); ++i) points[i] = {scaled(order[i], 0), scaled(order[i], 1)};
   Subdivision plane(points);
   plane.triangulate(0, int32_t(points.size()));
   const std::vector<int32_t>& origins = plane.origins();

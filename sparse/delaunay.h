@@ -13,7 +13,7 @@ namespace tessera {
 /// - where four or more points lie on an empty circle (a grid), one of its triangulations, the same on every run.
 /// positions (N, 2), f32 or f64; node_offsets as in `NeighbourOptions`: graphs of a batch, each for itself.
 /// No gradient. Errors: InvalidArgument for a shape or offsets that do not fit, a position that is not finite or beyond
-/// 1e60 (determinants of degree 4 stay finite), naming the first. Source: PyG's transforms Delaunay and FaceToEdge.
+/// 1e60, naming the first. Differences below 1e-75 of a graph's largest coordinate may count as none. Source: PyG's transforms Delaunay and FaceToEdge.
 Graph delaunay_graph(const Tensor& positions, const Tensor& node_offsets = {});
 
 }  // namespace tessera

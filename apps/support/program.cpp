@@ -1,6 +1,7 @@
 #include "tessera/apps/support/program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -14,6 +15,12 @@ namespace tessera::apps {
 std::atomic<bool> interrupted{false};
 
 namespace {
+
+/// Whole numbers with all their digits.
+std::string bound_text(double bound) {
+  const bool whole = std::fabs(bound) < 0x1p53 && bound == std::floor(bound);
+  return whole ? to_text(int64_t(bound)) : to_text(bound);
+}
 
 void on_interrupt(int signal) {
   interrupted = true;
@@ -153,7 +160,7 @@ CLI::Validator in_range(double low, double high) {
         double value = 0;
         if (CLI::detail::lexical_cast(given, value) && value >= low && value <= high) return {};
         return "'" + given + "' needs to be a number " +
-               (high < 1e300 ? "from " + to_text(low) + " to " + to_text(high) : "of " + to_text(low) + " or more");
+               (high < 1e300 ? "from " + bound_text(low) + " to " + bound_text(high) : "of " + bound_text(low) + " or more");
       },
       "");
 }

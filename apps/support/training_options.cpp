@@ -62,7 +62,11 @@ void add_run_options(CLI::App& app, TrainingOptions& o) {
       ->capture_default_str()
       ->type_name("N")
       ->group("Training");
-  app.add_option("--seed", o.seed, "seed of the first run")->capture_default_str()->type_name("N")->group("Training");
+  app.add_option("--seed", o.seed, "seed of the first run")
+      ->check(in_range(0, 9007199254640991))  // what JSON keeps exactly, with --runs added
+      ->capture_default_str()
+      ->type_name("N")
+      ->group("Training");
 }
 
 void add_output_options(CLI::App& app, TrainingOptions& o) {

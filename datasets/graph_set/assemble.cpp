@@ -158,4 +158,13 @@ Tensor joined_columns(const NumberLines<float>& reals, const NumberLines<int64_t
   return out;
 }
 
+void check_split(const GraphSplit& split, int64_t graphs, const std::string& origin) {
+  std::vector<bool> seen(static_cast<size_t>(graphs));
+  for (const Tensor& part : {split.train, split.valid, split.test})
+    for (const int32_t graph : part.span<int32_t>()) {
+      check<IoError>(!seen[size_t(graph)], "{}: graph {} is in the split twice", origin, graph);
+      seen[size_t(graph)] = true;
+    }
+}
+
 }  // namespace tessera

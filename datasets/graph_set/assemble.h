@@ -29,6 +29,9 @@ void set_classes(GraphSet& set, const std::vector<int64_t>& labels);
 /// Sets node_labels, each column less its smallest. Errors: more than 100,000 values in a column.
 void set_node_labels(GraphSet& set, const NumberLines<int64_t>& labels, const std::string& origin);
 
+/// Errors: a graph that is in the split twice, in one part or in two.
+void check_split(const GraphSplit& split, int64_t graphs, const std::string& origin);
+
 /// f32 (lines, columns + values): the reals, then a one for each label, each column less its smallest; either may be
 /// empty. Undefined when both are. Errors: as above; more than 2^31 numbers.
 Tensor joined_columns(const NumberLines<float>& reals, const NumberLines<int64_t>& labels, const std::string& origin);

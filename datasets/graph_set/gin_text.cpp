@@ -170,11 +170,17 @@ GraphSet load_gin_text(FileSource& files) {
     set_node_labels(set, tags, in.origin());
   if (attributes.columns > 0) set.node_attributes = Tensor::from(attributes.values, {tags.lines, attributes.columns});
   set_edges(set, from, to, {}, Repeats::merged);
-  for (int fold = 1; fold <= 10; ++fold) {
-    const std::string end = "_idx-" + std::to_string(fold) + ".txt";
-    if (!files.has("10fold_idx/train" + end) || !files.has("10fold_idx/test" + end)) break;
-    set.splits.push_back({ids_of(files, "10fold_idx/train" + end, graphs), Tensor::empty({0}, DType::i32),
-                          ids_of(files, "10fold_idx/test" + end, graphs)});
+  const auto file = [](const char* part, int fold) {
+    return std::string("10fold_idx/") + part + "_idx-" + std::to_string(fold) + ".txt";
+  };
+  int folds = 10;
+  while (folds > 0 && !files.has(file("train", folds)) && !files.has(file("test", folds))) --folds;
+  for (int fold = 1; fold <= folds; ++fold) {
+    for (const char* part : {"train", "test"})
+      check<IoError>(files.has(file(part, fold)), "{}: is missing", files.where(file(part, fold)));
+    set.splits.push_back({ids_of(files, file("train", fold), graphs), Tensor::empty({0}, DType::i32),
+                          ids_of(files, file("test", fold), graphs)});
+    check_split(set.splits.back(), graphs, files.where(file("test", fold)));
   }
   set.sha256 = files.sha256();
   return set;

@@ -89,7 +89,7 @@ class Reader {
   }
 
   Tensor features(const std::string& what, int64_t lines, const char* of) {
-    const std::string name = find("raw/" + what, false);
+    const std::string name = find("raw/" + what, set_.name.starts_with("ogbg-mol"));
     if (name.empty()) return {};
     const std::string text = files_.read(name), where = files_.where(name);
     const auto finish = [&](const auto& numbers) {
@@ -193,6 +193,7 @@ class Reader {
       split.train = part("train");
       split.valid = part("valid");
       split.test = part("test");
+      check_split(split, graphs_, files_.where("split/" + kind));
       set_.splits.push_back(std::move(split));
     }
   }

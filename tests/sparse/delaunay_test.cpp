@@ -208,6 +208,17 @@ TEST(Delaunay, ManyPoints) {
   EXPECT_LE(graph.num_edges(), 2 * (3 * n - 6));
 }
 
+/// The same points in units that square to nothing.
+TEST(Delaunay, AnyUnit) {
+  const auto edges = [](double unit) {
+    std::vector<double> p = {0, 0, 1, 0, 0, 1, 1, 1, 0.5, 0.25, 0.25, 0.75};
+    for (double& c : p) c *= unit;
+    return pairs_of(delaunay_graph(Tensor::from(p, {6, 2})));
+  };
+  EXPECT_EQ(edges(1).size(), 22u);
+  for (const double unit : {0x1p-1000, 0x1p-600, 0x1p-270, 0x1p190}) EXPECT_EQ(edges(unit), edges(1)) << unit;
+}
+
 TEST(Delaunay, Errors) {
   Tensor bad = zeros({2, 2});
   bad.mutable_data<float>()[1] = std::numeric_limits<float>::infinity();

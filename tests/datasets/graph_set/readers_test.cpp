@@ -220,6 +220,11 @@ TEST_F(SmallGin, WhatDoesNotFit) {
   file("10fold_idx/train_idx-1.txt", "0\n");
   file("10fold_idx/test_idx-1.txt", "1\n");
   EXPECT_EQ(error_with("1\n1 0\n0 0\n"), "10fold_idx/test_idx-1.txt: line 1 has the graph 1, expected 0 to 0");
+  file("10fold_idx/test_idx-1.txt", "0\n");
+  EXPECT_EQ(error_with("1\n1 0\n0 0\n"), "10fold_idx/test_idx-1.txt: graph 0 is in the split twice");
+  file("10fold_idx/test_idx-1.txt", "");
+  file("10fold_idx/train_idx-3.txt", "0\n");
+  EXPECT_EQ(error_with("1\n1 0\n0 0\n"), "10fold_idx/train_idx-2.txt: is missing");
 }
 
 class SmallOgb : public SmallSet {
@@ -296,6 +301,10 @@ TEST_F(SmallOgb, WhatDoesNotFit) {
   EXPECT_EQ(error_with("raw/graph-label.csv", "1\n0\n"), "raw/graph-label.csv: has 2 lines, but there are 3 graphs");
   EXPECT_EQ(error_with("split/scaffold/test.csv", "3\n"),
             "split/scaffold/test.csv: line 1 has the graph 3, expected 0 to 2");
+  EXPECT_EQ(error_with("split/scaffold/test.csv", "2\n2\n"), "split/scaffold: graph 2 is in the split twice");
+  std::filesystem::remove(folder_ / "raw/node-feat.csv");
+  EXPECT_EQ(error([](FileSource& files) { load_ogb_graphs(files, "ogbg-molown"); }), "raw/node-feat.csv.gz: is missing");
+  SetUp();
   std::filesystem::remove(folder_ / "split/scaffold/valid.csv");
   EXPECT_EQ(error([](FileSource& files) { load_ogb_graphs(files, "own"); }), "split/scaffold/valid.csv.gz: is missing");
   SetUp();

@@ -38,6 +38,10 @@ TEST(SortPool, Errors) {
        },
        "InvalidArgument: sort_pool: k is 0 but needs to be 1 or more"},
       {[&] {
+         sort_pool(zeros({3, 2}), sizes({0, 3, 3}), int64_t{1} << 40);
+       },
+       "InvalidArgument: sort_pool: k is 1099511627776, which for 2 graphs are more than 2147483647 rows"},
+      {[&] {
          sort_pool(zeros({3, 0}), sizes({0, 3}), 1);
        },
        "InvalidArgument: sort_pool: x needs to be [N, C] with 1 channel or more"},
