@@ -28,7 +28,7 @@ double largest(const Tensor& tensor) {
 
 /// Gradients whose true value is zero are what remains of sums of terms about as large as the other gradients of the graph:
 /// they are compared with this share of the largest one.
-constexpr double kTermsOfGradients = 0.01;
+constexpr double kTermsOfGradients = 0.02;
 constexpr double kSmallest = 2e-3;           // and results that are zero but for rounding with this
 constexpr double kRate = 0.01, kEps = 1e-3;  // of the step of Adam, as in gold.py
 

@@ -31,7 +31,7 @@ struct GoldParts : std::map<std::string, Tensor> {
 Tensor edge_index_of(const Graph& graph);
 
 /// Everything of gold/<name>.safetensors: the state loads strictly; on each graph results agree to 1e-5 of their largest
-/// element, integers exactly, gradients to 1e-4 of theirs or of a hundredth of the graph's largest gradient (some are zero
+/// element, integers exactly, gradients to 1e-4 of theirs or of a fiftieth of the graph's largest gradient (some are zero
 /// but for rounding); and parameters and buffers after one step of Adam to what that leaves them.
 void run_gold(const std::string& name, NamedTensors state, const std::function<GoldParts(const GoldGraph&)>& call);
 
