@@ -192,8 +192,8 @@ TESSERA_INLINE void add_vectors(int64_t n, int64_t heads, int64_t channels, cons
   for (int b = 0; b < B; ++b) put<L>(sum + begin + b * L, v[b]);
 }
 
-/// sum[h, c] += sum over i of w[i, h] * x[i][h, c]. Otherwise four edges at a time, so that a sum is read and written a
-/// fourth as often.
+/// sum[h, c] += sum over i of w[i, h] * x[i][h, c]. Where vectors do not fit into heads, four edges at a time, so that a sum
+/// is read and written a fourth as often.
 template <class T>
 [[gnu::noinline]] void add_rows(int64_t n, int64_t heads, int64_t channels, const T* w, Rows<T> x, T* sum) {
   constexpr int L = simd::kLanes<T>;

@@ -20,7 +20,7 @@ struct SourceBlocks {
 /// The blocks of a graph for a sum over sources of rows of `width` floats, made once and kept on it; null where walking
 /// whole rows is the better way, and then `why` is told. The rule knows sizes alone, not the machine, so that a sum has the
 /// same order everywhere:
-///  - 64 columns of x are more than 32 MB, which a third-level cache holds little of,
+///  - x has 32 columns or more, and 64 of them, or all, are more than 32 MB, which a third-level cache holds little of,
 ///  - at most 64 blocks, and at least 4 edges a run on average: a run reads and writes a row of the result,
 ///  - no run is longer than 16384 edges, since one thread walks it.
 /// Memory: 2 bytes an edge and 8 a run. Cost: about two walks over the edges.

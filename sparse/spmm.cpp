@@ -125,12 +125,15 @@ Tensor sum_edges(const Graph& graph, const Tensor& x, const Terms& terms) {
   const char* why_whole = terms.weight.defined() ? "edges have weights" : "elements are not f32";
   std::shared_ptr<const SourceBlocks> blocks;
   if (!terms.weight.defined() && x.dtype() == DType::f32) blocks = source_blocks(graph, args.width, &why_whole);
-  if (logs_dispatch())
+  if (logs_dispatch() && blocks != nullptr)
+    log_dispatch("spmm {}: cpu {}, {} threads; {} rows, {} edges, {} bytes a row of x; {} runs; by {} blocks of {} sources",
+                 terms.mean ? "mean" : "sum", name(active_isa()), threads(), args.rows, args.num_edges,
+                 args.width * int64_t(sizeof(float)), blocks->runs.size(), blocks->block_chunks.size() - 1, kSourceBlock);
+  else if (logs_dispatch())
     log_choice(terms.mean ? "mean" : "sum", args,
-               together            ? std::string("all heads at once")
-               : args.heads > 1    ? "one head at a time, as a head's columns are no multiple of 4"
-               : blocks != nullptr ? "by blocks of 16384 sources"
-                                   : std::string("whole rows, as ") + why_whole);
+               together         ? std::string("all heads at once")
+               : args.heads > 1 ? "one head at a time, as a head's columns are no multiple of 4"
+                                : std::string("whole rows, as ") + why_whole);
   Scratch<float> panel(blocks != nullptr ? kSourceBlock * SpmmBlockedKernel::kPanel : 0);
   if (blocks != nullptr)
     run<SpmmBlockedKernel>(x.device(), {.spmm = args,

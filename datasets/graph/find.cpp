@@ -7,6 +7,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/io/file.h"
+#include "tessera/datasets/edit_distance.h"
 #include "tessera/datasets/graph/csv_graph.h"
 #include "tessera/datasets/graph/geom_gcn.h"
 #include "tessera/datasets/graph/graph_npz.h"
@@ -83,21 +84,6 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Levenshtein's distance.
-int64_t distance(const std::string& a, const std::string& b) {
-  std::vector<int64_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    int64_t diagonal = row[0]++;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const int64_t change = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, change});
-    }
-  }
-  return row.back();
-}
-
 // Loads what lies at `place` when that is the set `name` in any form; false when it is not.
 bool load_from(const std::string& place, const std::string& name, bool known_name, NodeDataset& into) {
   std::error_code ignored;
@@ -136,7 +122,7 @@ bool load_from(const std::string& place, const std::string& name, bool known_nam
   int64_t smallest = 4;
   for (const std::string& candidate : known) {
     list += (list.empty() ? "" : ", ") + candidate;
-    const int64_t d = distance(lower(name), candidate);
+    const int64_t d = edit_distance(lower(name), candidate);
     if (d < smallest) {
       smallest = d;
       nearest = candidate;

@@ -6,6 +6,7 @@
 
 #include "tessera/core/error.h"
 #include "tessera/core/io/file.h"
+#include "tessera/datasets/edit_distance.h"
 #include "tessera/datasets/graph_set/file_source.h"
 #include "tessera/datasets/graph_set/gin_text.h"
 #include "tessera/datasets/graph_set/ogb_graphs.h"
@@ -77,26 +78,12 @@ std::string bare(const std::string& text) {
   return out;
 }
 
-int64_t distance(const std::string& a, const std::string& b) {
-  std::vector<int64_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    int64_t diagonal = row[0]++;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const int64_t change = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, change});
-    }
-  }
-  return row.back();
-}
-
 [[noreturn]] void fail_unknown(const std::string& name) {
   std::string list, nearest;
   int64_t smallest = 4;
   for (const std::string& candidate : known_graph_sets()) {
     list += (list.empty() ? "" : ", ") + candidate;
-    if (const int64_t d = distance(bare(name), bare(candidate)); d < smallest) {
+    if (const int64_t d = edit_distance(bare(name), bare(candidate)); d < smallest) {
       smallest = d;
       nearest = candidate;
     }

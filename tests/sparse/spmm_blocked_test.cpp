@@ -134,7 +134,7 @@ TEST(SpmmBlocked, SaysSo) {
     return text.substr(text.rfind(';') + 2);
   };
   const Tensor x = zeros(Shape{kSources, 64});
-  EXPECT_EQ(line(x, {}), "by blocks of 16384 sources\n");
+  EXPECT_EQ(line(x, {}), "by 9 blocks of 16384 sources\n");
   EXPECT_EQ(line(x, {.weight = ones(Shape{graph.num_edges()})}), "whole rows, as edges have weights\n");
   EXPECT_EQ(line(cast(x, DType::bf16), {}), "whole rows, as elements are not f32\n");
 }
